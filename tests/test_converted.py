@@ -1,0 +1,35 @@
+"""The committed files of the TFLite converter are what their table says, and what the converter still writes."""
+from __future__ import annotations
+
+import pytest
+from tflite import BuiltinOperator, Model
+
+from tests.converted import DATA, FILES
+
+NAMES = {code: name for name, code in vars(BuiltinOperator).items() if not name.startswith("_")}
+
+
+def operators_of(data: bytes) -> str:
+    model = Model.GetRootAs(data)
+    graph = model.Subgraphs(0)
+    codes = [model.OperatorCodes(graph.Operators(i).OpcodeIndex()) for i in range(graph.OperatorsLength())]
+    return " ".join(NAMES[max(code.BuiltinCode(), code.DeprecatedBuiltinCode())] for code in codes)
+
+
+def test_the_table_names_every_committed_file() -> None:
+    assert {path.stem for path in DATA.glob("*.tflite")} == set(FILES)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_committed_file_has_the_operators_of_its_table(name: str) -> None:
+    assert operators_of((DATA / f"{name}.tflite").read_bytes()) == FILES[name].operators
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_converter_still_leaves_these_operators(name: str) -> None:
+    pytest.importorskip("tensorflow", reason="converting a Keras model needs TensorFlow: pip install tflfuse[tf]")
+    from tests import keras_models
+    file = FILES[name]
+    model = keras_models.build(file.model, file.shape, file.batch)
+    data = keras_models.convert(model, keras_models.normal_samples(file.shape), file.numbers, file.per_channel)
+    assert operators_of(data) == file.operators
