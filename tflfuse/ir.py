@@ -264,6 +264,7 @@ class Operator:
     mutating_variable_inputs: Array | None = None
     intermediates: list[Tensor] | None = None
     place: str = ""
+    debug_metadata_index: int = -1
     absent: frozenset[str] = frozenset()
 
     @property
@@ -303,6 +304,7 @@ class Subgraph:
     outputs: list[Tensor]
     operators: list[Operator]
     name: bytes | None = None
+    debug_metadata_index: int = -1
     absent: frozenset[str] = frozenset()
 
 
@@ -327,7 +329,13 @@ class Metadata:
 
 @dataclass(eq=False)
 class Model:
-    """buffers[0] is the empty one that values without data share. tail: bytes behind the flatbuffer (a ZIP archive)."""
+    """buffers[0] is the empty one that values without data share. tail: bytes behind the flatbuffer (a ZIP archive).
+
+    memory_plan_version: of the OfflineMemoryAllocation, whose offsets are in Tensor.arena_offset; None without one.
+    memory_plan_at: its place in the metadata. memory_plan_subgraphs: its second word as in the file (writers disagree
+    whether it counts subgraphs). memory_plan_buffer: where it is stored, None for a buffer of its own at the end.
+    notes: what was left out when the file was read.
+    """
 
     subgraphs: list[Subgraph]
     operator_codes: list[OperatorCode]
@@ -339,6 +347,8 @@ class Model:
     metadata_buffer: list[Buffer] | None = None
     memory_plan_version: int | None = None
     memory_plan_at: int = 0
+    memory_plan_subgraphs: int = 1
+    memory_plan_buffer: Buffer | None = None
     tail: bytes = b""
     notes: list[str] = field(default_factory=list)
     absent: frozenset[str] = frozenset()
