@@ -18,6 +18,8 @@ def read(data: bytes) -> Model:
     model = decode.model(reader.root())
     model.tail = data[end:]
     model.notes = reader.notes
+    if data[reader.end:end].strip(b"\0"):
+        model.notes.append(f"{end - reader.end} bytes behind the model, which no table refers to, are left out")
     offline_plan.take(model)
     return model
 

@@ -34,13 +34,15 @@ class TableReader:
     """Reads the flatbuffer in data[:size].
 
     Vectors of numbers are views of data (bool ones as uint8), strings are bytes, absent ones None. A vector or
-    string that several tables share is one object. What was left out is told in `notes`.
+    string that several tables share is one object. What was left out is told in `notes`. `end`: behind the last byte
+    that belongs to what was read.
     """
 
     def __init__(self, data: bytes, size: int) -> None:
         self.data = data
         self.size = size
         self.notes: list[str] = []
+        self.end = 0
         # Without sharing a table or an int32 takes four bytes or more: more of them than bytes means that shared
         # tables multiply.
         self._budget = size
@@ -61,6 +63,7 @@ class TableReader:
         layout = self._layout(at, kind)
         if at + layout.size > self.size:
             raise BadModel(f"{kind.kind} at byte {at} reaches beyond the end of the file")
+        self.end = max(self.end, at + layout.size)
         values = dict(kind.defaults)
         data = self.data
         for name, unpack_from, offset in layout.scalars:
@@ -85,6 +88,7 @@ class TableReader:
         length, size = _two_uint16(self.data, vtable)
         if length < 4 or length % 2 or vtable + length > self.size or size < 4:
             raise BadModel(f"{where} has a broken vtable")
+        self.end = max(self.end, vtable + length)
         offsets = struct.unpack_from(f"<{length // 2 - 2}H", self.data, vtable + 4)
         scalars, references, unions = [], [], []
         for slot, offset in enumerate(offsets):
@@ -125,6 +129,7 @@ class TableReader:
         count = int(_uint32(self.data, start)[0])
         if count * width > self.size - start - 4:
             raise BadModel(f"{field.label} at byte {start} claims {count} elements, more than the file holds")
+        self.end = max(self.end, start + 4 + count * width)
         return start + 4, count
 
     def _string(self, at: int, field: Field) -> bytes:
