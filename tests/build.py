@@ -25,7 +25,9 @@ OPTIONS = {"CONV_2D": "Conv2DOptions", "DEPTHWISE_CONV_2D": "DepthwiseConv2DOpti
            "CONCATENATION": "ConcatenationOptions", "GATHER": "GatherOptions", "SHAPE": "ShapeOptions",
            "STRIDED_SLICE": "StridedSliceOptions", "CAST": "CastOptions", "LEAKY_RELU": "LeakyReluOptions",
            "MEAN": "ReducerOptions", "REDUCE_PROD": "ReducerOptions", "SOFTMAX": "SoftmaxOptions",
-           "UNPACK": "UnpackOptions", "SPLIT": "SplitOptions", "BATCH_MATMUL": "BatchMatMulOptions"}
+           "UNPACK": "UnpackOptions", "SPLIT": "SplitOptions", "BATCH_MATMUL": "BatchMatMulOptions",
+           "SUM": "ReducerOptions", "REDUCE_MAX": "ReducerOptions", "REDUCE_MIN": "ReducerOptions",
+           "MIRROR_PAD": "MirrorPadOptions", "CALL_ONCE": "CallOnceOptions"}
 VERSIONS = {"CONV_2D": 3, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 4, "TRANSPOSE_CONV": 3}
 ACTIVATION = {k: v for k, v in vars(tflite.ActivationFunctionType).items() if not k.startswith("_")}
 PADDING = {"SAME": tflite.Padding.SAME, "VALID": tflite.Padding.VALID}

@@ -179,6 +179,28 @@ def chain(base: Pattern, *steps: Node, name: str) -> Chain:
     return Chain(base, steps, name)
 
 
+@dataclass(frozen=True)
+class Where(Pattern):
+    """The matches of a pattern that a predicate holds for; one that runs into a Refused does not hold."""
+
+    pattern: Pattern
+    predicate: Callable[[Match], bool]
+
+    def matches(self, value: Tensor | None, so_far: Match, producers: Producers) -> Iterator[Match]:
+        yield from (m for m in self.pattern.matches(value, so_far, producers) if self.holds(m))
+
+    def holds(self, match: Match) -> bool:
+        try:
+            return self.predicate(match)
+        except Refused:
+            return False
+
+
+def where(pattern: Pattern, predicate: Callable[[Match], bool]) -> Where:
+    """Narrow a pattern down, where not to match would be no refusal worth telling: a RESHAPE that changes the shape."""
+    return Where(pattern, predicate)
+
+
 def producers_of(graph: Subgraph) -> dict[Tensor, Operator]:
     """Which operator computes each tensor."""
     return {t: o for o in graph.operators for t in o.outputs}

@@ -97,22 +97,22 @@ class View:
 
     def check_inside(self, rule: Rule, match: Match) -> None:
         """Refuse where a value that would vanish is wanted elsewhere, or where moving its computation shows."""
-        if rule.shared:
-            return
         for operator in match.operators[:-1]:
-            for value in operator.outputs:
+            if any(t is not None and t.is_variable for t in operator.inputs):
+                raise Refused("it reads a variable, whose value depends on the order", at=operator)
+            for value in () if rule.shared else operator.outputs:
                 if value in self.results:
                     raise Refused("its result is an output of the model", at=operator)
                 if len(self.readers[value]) > 1:
                     raise Refused("its result has more than one reader", at=operator)
-            if any(t is not None and t.is_variable for t in operator.inputs):
-                raise Refused("it reads a variable, whose value depends on the order", at=operator)
 
     def check_replacement(self, match: Match, new: Replacement) -> None:
         """Refuse a value that cannot stand for the root's output; fail on a rule that breaks its contract."""
         result = match.root.outputs[0]
         if new.operators:
             assert new.operators[-1].outputs == match.root.outputs, "a rule must keep the root's outputs"
+        elif result.is_variable or new.alias is not None and new.alias.is_variable:
+            raise Refused("a variable's value depends on the order", at=match.root)
         elif new.alias is not None:
             if result in self.results and (new.alias in self.results or new.alias not in self.producers):
                 raise Refused("it connects an input or a constant, or another output, with an output of the model")
@@ -120,14 +120,21 @@ class View:
             array = np.asarray(new.constant)
             if result in self.results:
                 raise Refused("the constant result is an output of the model")
+            if array.size == 0:
+                raise Refused("the result has no elements, and without data a tensor is no constant", at=result)
             if array.shape != result.shape or array.dtype != result.dtype:
                 raise Refused(f"the computed constant {array.dtype}{list(array.shape)} does not fit the tensor", at=result)
 
     def claim(self, match: Match, new: Replacement) -> bool:
-        """Take the match's operators for one step; False where an earlier step of the round has one of them."""
+        """Take the match's operators for one step; False where an earlier step of the round stands in the way.
+
+        It does where it has one of the operators, and where it renames the value that this one would do without.
+        """
         result = match.root.outputs[0]
         renames = new.alias is not None and result in self.results
         if not self.used.isdisjoint(match.operators) or renames and new.alias in self.renamed:
+            return False
+        if result in self.renamed and not new.operators:
             return False
         self.used.update(match.operators)
         if renames and new.alias is not None:

@@ -1,0 +1,38 @@
+"""STRIDED_SLICE(x, ...), SLICE(x, ...) -> x, where all of x is taken in order."""
+from __future__ import annotations
+
+from ..evaluate import slice_index, strided_slice_index
+from ..pattern import Match, Replacement, alias, const, fold, op, require, var, where
+from ..sameness import require_same_meaning, require_static
+
+strided = op.STRIDED_SLICE(var("x"), const("begin"), const("end"), const("strides"), name="root")
+plain = op.SLICE(var("x"), const("begin"), const("size"), name="root")
+
+
+def keeps_shape(m: Match) -> bool:
+    return bool(m.x.shape == m.root.outputs[0].shape)
+
+
+@fold(where(strided, keeps_shape), where(plain, keeps_shape))
+def identity_slice(m: Match) -> Replacement:
+    """Leave out a slice that takes everything."""
+    require_static(m.x, m.root.outputs[0])
+    require(takes_all(m), "it does not take the elements in order", at=m.root)
+    require_same_meaning(m.x, m.root.outputs[0])
+    return alias(m.x)
+
+
+def takes_all(m: Match) -> bool:
+    """True where every axis is taken from its first element to its last; axes of size 1 may go and be made anew."""
+    if m.root.name == "SLICE":
+        parts = slice_index(m.x.shape, m.begin.array(), m.size.array())
+    else:
+        arrays = m.begin.array(), m.end.array(), m.strides.array()
+        parts = strided_slice_index(m.root, *arrays)
+    axes = iter(m.x.shape)
+    for part in (p for p in parts if p is not None):
+        size = next(axes)
+        taken = range(size)[part] if isinstance(part, slice) else range(size)[part:][:1]
+        if taken != range(size):
+            return False
+    return True
