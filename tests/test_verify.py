@@ -130,6 +130,13 @@ def test_floats_are_compared_by_their_bits() -> None:
     assert difference("y", [np.array([1, 2], np.float32)], [np.array([np.inf, 2], np.float32)]).largest == np.inf
 
 
+def test_what_is_no_real_number_is_equal_or_infinitely_far() -> None:
+    a, b = np.array([b"one", b"two"]), np.array([b"one", b"six"])
+    assert difference("y", [a], [a]).equal and difference("y", [a], [b]).largest == np.inf
+    c = np.array([1 + 2j], np.complex128)
+    assert difference("y", [c], [c]).equal and not difference("y", [c], [c.conj()]).equal
+
+
 def test_a_float_difference_is_absolute_and_relative_to_the_outputs_range() -> None:
     found = difference("y", [np.array([0, 4], np.float32), np.array([8, 2], np.float32)],
                        [np.array([0, 4.5], np.float32), np.array([8, 2], np.float32)])

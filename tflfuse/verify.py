@@ -157,18 +157,25 @@ def differing(graph: Subgraph, old: Outcome, new: Outcome) -> list[Difference]:
 def difference(name: str, before: Sequence[Array], after: Sequence[Array]) -> Difference:
     """One output's arrays of each run, before and after: same shapes and types in each run."""
     old, new = (np.concatenate([a.ravel() for a in arrays]) for arrays in (before, after))
-    same = bits(old) == bits(new)
-    a, b = old[~same].astype(np.float64), new[~same].astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        apart = np.where(np.isfinite(a) & np.isfinite(b), np.abs(b - a), math.inf)
+    same = (raw(old) == raw(new)).all(axis=1)
+    apart = distance(old[~same], new[~same])
     largest, mean = float(apart.max(initial=0)), float(apart.sum() / max(old.size, 1))
     relative = largest / extent(old) if old.dtype.kind == "f" else None
     return Difference(name, str(old.dtype), bool(same.all()), largest, mean, relative)
 
 
-def bits(array: Array) -> Array:
-    """The array's elements as unsigned integers, so that equal NaNs are equal and the two zeros are not."""
-    return array.view(f"u{array.dtype.itemsize}")
+def raw(array: Array) -> Array:
+    """uint8 [element, byte]: compared by these, equal NaNs are equal and the two zeros are not."""
+    return array.view(np.uint8).reshape(array.size, array.dtype.itemsize)
+
+
+def distance(old: Array, new: Array) -> Array:
+    """float64, how far elements are apart that are not the same; infinite where they are no finite real numbers."""
+    if old.dtype.kind not in "iufb":
+        return np.full(old.shape, math.inf)
+    a, b = old.astype(np.float64), new.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isfinite(a) & np.isfinite(b), np.abs(b - a), math.inf)
 
 
 def extent(values: Array) -> float:
