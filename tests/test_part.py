@@ -107,13 +107,32 @@ def test_where_everything_clips_nothing_is_accepted() -> None:
 
 
 def test_a_run_is_left_out_where_a_value_clips_before_a_convolution() -> None:
-    """The inner tensor holds what the input makes of it only where the input was shrunk to a quarter."""
+    """The inner tensor holds the sum of the inputs only where they were shrunk to a quarter."""
+    b = Build()
+    x1, x2 = (b.input((1, 6, 6, 4), scale=X_SCALE) for _ in range(2))
+    y = b.op("ADD", [x1, x2], x1.shape, scale=X_SCALE * 0.6)
+    y = b.conv(y, b.constant(WEIGHTS, scale=W_SCALE), None, scale=5.0)
+    error = measured(b.model(y), b.model(y), runs=16)
+    assert error.counted == 10 * 6 * 6 * 8
+
+
+def test_an_input_that_clips_before_a_convolution_is_drawn_from_another_run() -> None:
+    """Of 144 elements some would clip in every run that is not shrunk, and no run would count."""
     b = Build()
     x = b.input((1, 6, 6, 4), scale=X_SCALE)
     y = b.op("MUL", [x, b.constant(np.full(4, 100, np.int8), scale=0.04)], x.shape, scale=X_SCALE * 1.5)
     y = b.conv(y, b.constant(WEIGHTS, scale=W_SCALE), None, scale=5.0)
     error = measured(b.model(y), b.model(y), runs=16)
-    assert error.counted == 4 * 6 * 6 * 8
+    assert error.counted == 16 * 6 * 6 * 8
+
+
+def test_sums_far_beyond_the_output_at_full_range_are_measured_at_a_smaller_one() -> None:
+    """All inputs are positive, as after a RELU, and there are many: full-range noise lies far outside the output."""
+    b = Build()
+    x = b.input((1, 2048), scale=0.02, zero_point=-128)
+    y = b.dense(x, b.constant(np.full((4, 2048), 100, np.int8), scale=0.01), None, scale=2.0)
+    error = measured(b.model(y), b.model(y))
+    assert error.counted > 500 and error.before_mean == pytest.approx(0.25, abs=0.03)
 
 
 def test_quantize_alone_is_the_identity() -> None:
