@@ -40,13 +40,14 @@ def residual_net() -> Any:
     x = layers.Normalization(mean=[128.0, 128.0, 128.0], variance=[3600.0, 3400.0, 3200.0])(x)
 
     x = layers.Conv2D(16, 3, activation="relu")(x)
-    x = layers.BatchNormalization()(x)                      # goes into the convolution behind it
-    x = conv_bn_relu(x, 16, strides=2, padding="valid")
+    x = layers.BatchNormalization()(x)                      # goes into the depthwise convolution behind it
+    x = layers.DepthwiseConv2D(3, strides=2)(x)
+    x = conv_bn_relu(x, 16, 1)
 
-    y = conv_bn_relu(x, 16, padding="same")
+    y = conv_bn_relu(x, 16, 3)
     y = layers.Conv2D(16, 3, padding="same")(y)
     x = layers.LeakyReLU(negative_slope=0.1)(layers.Add()([x, y]))
-    x = layers.BatchNormalization()(x)                      # goes into the 1x1 convolution behind it
+    x = layers.BatchNormalization()(x)                      # goes there too, as far as int8 weights can hold it
     x = layers.Conv2D(32, 1)(x)
 
     x = layers.MaxPooling2D(2)(x)
@@ -60,9 +61,9 @@ def residual_net() -> Any:
     return keras.Model(image, layers.Dense(CLASSES, activation="softmax")(x))
 
 
-def conv_bn_relu(x: Any, channels: int, **options: Any) -> Any:
+def conv_bn_relu(x: Any, channels: int, size: int) -> Any:
     """What the converter fuses itself."""
-    x = layers.Conv2D(channels, 3, use_bias=False, **options)(x)
+    x = layers.Conv2D(channels, size, padding="same", use_bias=False)(x)
     return layers.ReLU()(layers.BatchNormalization()(x))
 
 
