@@ -131,7 +131,8 @@ class Build:
         for number, operator in enumerate(self.operators):
             operator.place = f"#{number}"
         buffers = list(dict.fromkeys([self.empty, *(t.buffer for t in self.tensors)]))
-        named = [[(b"x%d" % i, t) for i, t in enumerate(ts)] for ts in (self.inputs, outputs)]
+        named: list[list[tuple[bytes | None, Tensor]]] = [
+            [(b"x%d" % i, t) for i, t in enumerate(ts)] for ts in (self.inputs, outputs)]
         signatures = [Signature(b"serving_default", named[0], named[1])] if signature else None
         return Model([graph], list(self.codes.values()), buffers, description=b"built in a test", signatures=signatures)
 
@@ -145,4 +146,4 @@ def names(model: Model) -> list[str]:
 
 
 def random_int8(rng: np.random.Generator, shape: Any) -> Array:
-    return rng.integers(-128, 128, shape).astype(np.int8)
+    return np.asarray(rng.integers(-128, 128, shape), np.int8)

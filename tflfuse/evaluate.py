@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from .reshapes import agrees
 from .sameness import same_meaning
 
 Evaluator = Callable[[Operator, Sequence[Array]], Array]
-Index = tuple[slice | int | None, ...]
+Index = tuple[slice | int | EllipsisType | None, ...]
 
 EVALUATORS: dict[str, Evaluator] = {}
 MOVES: dict[str, Callable[[Operator], list[Tensor | None]]] = {}
@@ -142,7 +143,7 @@ def strided_slice_index(operator: Operator, begin: Array, end: Array, strides: A
     """
     require(not operator.option("offset"), "its ends count from its begins", at=operator)
     masks = {n: operator.option(f"{n}_mask") for n in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
-    parts: list[Any] = []
+    parts: list[slice | int | EllipsisType | None] = []
     for number, (b, e, s) in enumerate(zip(integers(begin), integers(end), integers(strides), strict=True)):
         on = {name for name, mask in masks.items() if mask >> number & 1}
         if "ellipsis" in on:

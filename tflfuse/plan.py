@@ -1,4 +1,4 @@
-"""The rule engine: plan() finds what to do and touches nothing, apply() does it and is the only code that mutates a graph.
+"""The rule engine: plan() finds what to do and touches nothing, apply() does it and alone mutates a graph.
 
 The engine alone answers the questions that hold for every rule: does an inner value escape, does a later match overlap
 an earlier one, may a value be renamed, what became dead. A rule sees a match and returns what should stand there.
@@ -17,8 +17,8 @@ from .errors import Refused
 from .ir import Buffer, Model, Operator, OperatorCode, Subgraph, Tensor
 from .pattern import Bake, Edit, Match, Prune, Rebuffer, Replacement, Rule, Sweep, producers_of
 
-EFFECTS = frozenset({"IF", "WHILE", "CALL", "CALL_ONCE", "ASSIGN_VARIABLE", "VAR_HANDLE", "HASHTABLE", "HASHTABLE_IMPORT",
-                     "STABLEHLO_COMPOSITE", "STABLEHLO_WHILE", "STABLEHLO_CUSTOM_CALL"})
+EFFECTS = frozenset({"IF", "WHILE", "CALL", "CALL_ONCE", "ASSIGN_VARIABLE", "VAR_HANDLE", "HASHTABLE",
+                     "HASHTABLE_IMPORT", "STABLEHLO_COMPOSITE", "STABLEHLO_WHILE", "STABLEHLO_CUSTOM_CALL"})
 """Operators that do more than compute their outputs: never dead."""
 
 Key = tuple[str, str]
@@ -123,7 +123,7 @@ class View:
             if array.size == 0:
                 raise Refused("the result has no elements, and without data a tensor is no constant", at=result)
             if array.shape != result.shape or array.dtype != result.dtype:
-                raise Refused(f"the computed constant {array.dtype}{list(array.shape)} does not fit the tensor", at=result)
+                raise Refused(f"the computed {array.dtype}{list(array.shape)} does not fit the tensor", at=result)
 
     def claim(self, match: Match, new: Replacement) -> bool:
         """Take the match's operators for one step; False where an earlier step of the round stands in the way.

@@ -28,6 +28,10 @@ def i32(*values: Any) -> Array:
     return np.array(values, I32)
 
 
+def f32(*values: Any) -> Array:
+    return np.array(values, F32)
+
+
 def scalar(value: Any, dtype: Any = I32) -> Array:
     return np.array(value, dtype)
 
@@ -80,7 +84,7 @@ CASES: list[Case] = [
     ("MUL", [i32(3, -2, 46340), i32(5, 7, 46340)], (3,), None, {}, BOTH),
     ("MUL", [FLOATS, MORE], (8,), None, {}, BOTH),
     ("MUL", [np.array([2 ** 40, -3], I64), np.array([2 ** 22, 9], I64)], (2,), None, {}, LITERT),
-    ("DIV", [FLOATS, MORE[::-1] + F32(2.875)], (8,), None, {}, BOTH),
+    ("DIV", [FLOATS, MORE[::-1] + np.float32(2.875)], (8,), None, {}, BOTH),
     ("NEG", [FLOATS], (8,), None, {}, BOTH),
     ("NEG", [i32(0, -5, 2 ** 31 - 1)], (3,), None, {}, LITERT),
     ("MAXIMUM", [FLOATS, MORE], (8,), None, {}, BOTH),
@@ -88,24 +92,25 @@ CASES: list[Case] = [
     ("MAXIMUM", [i32(1, -9, 4), i32(3)], (3,), None, {}, BOTH),
     ("MINIMUM", [np.array([1, -9], I64), np.array([0, 3], I64)], (2,), None, {}, LITERT),
     ("FLOOR_DIV", [i32(7, -7, 7, -7, 6), i32(2, 2, -2, -2, 3)], (5,), None, {}, LITERT),
-    ("FLOOR_DIV", [F32([7, -7, 7.5, -0.0]), F32([2, 2, -2, 3])], (4,), None, {}, BOTH),
+    ("FLOOR_DIV", [f32(7, -7, 7.5, -0.0), f32(2, 2, -2, 3)], (4,), None, {}, BOTH),
     ("FLOOR_MOD", [i32(7, -7, 7, -7, 6), i32(2, 2, -2, -2, 3)], (5,), None, {}, LITERT),
-    ("FLOOR_MOD", [F32([7, -7, 7.5, -0.1, -6, 6]), F32([2, 2, -2, 3, 3, -3])], (6,), None, {}, BOTH),
+    ("FLOOR_MOD", [f32(7, -7, 7.5, -0.1, -6, 6), f32(2, 2, -2, 3, 3, -3)], (6,), None, {}, BOTH),
     ("SUM", [i32(*range(6)).reshape(2, 3), i32(1)], (2,), None, {}, LITERT),
     ("REDUCE_PROD", [i32(1, 8, 9, 3), i32(0)], (1,), None, {"keep_dims": True}, LITERT),
     ("REDUCE_PROD", [np.array([1, 8, 9, 3], I64), scalar(0)], (), None, {}, LITERT),
     ("REDUCE_MAX", [i32(*range(6)).reshape(2, 3), i32(-1, 0)], (), None, {}, LITERT),
     ("REDUCE_MIN", [i32(*range(6)).reshape(2, 3), i32(-1, 1)], (2, 1), None, {"keep_dims": True}, LITERT),
-    ("CAST", [F32([1.9, -1.9, 2.0 ** 31 - 128, -(2.0 ** 31)])], (4,), I32, {}, BOTH),
+    ("CAST", [f32(1.9, -1.9, 2.0 ** 31 - 128, -(2.0 ** 31))], (4,), I32, {}, BOTH),
     ("CAST", [i32(2 ** 24 + 1, -7)], (2,), F32, {}, BOTH),
     ("CAST", [np.array([2 ** 33 + 5, -1], I64)], (2,), I32, {}, LITERT),
     ("CAST", [i32(300, -129)], (2,), np.int8, {}, BOTH),
-    ("CAST", [F32([0.0, 0.25, -3])], (3,), np.bool_, {}, LITERT),
+    ("CAST", [f32(0.0, 0.25, -3)], (3,), np.bool_, {}, LITERT),
     ("CAST", [np.array([True, False])], (2,), I32, {}, BOTH),
     ("RANGE", [scalar(3), scalar(-6), scalar(-2)], (5,), None, {}, LITERT),
     ("RANGE", [scalar(0, I64), scalar(7, I64), scalar(3, I64)], (3,), None, {}, LITERT),
     ("ZEROS_LIKE", [CUBE], (2, 3, 4), None, {}, BOTH),
 ]
+
 
 @pytest.fixture(scope="module")
 def runner() -> Any:
@@ -153,13 +158,13 @@ def refusal_of(name: str, arrays: list[Array], shape: tuple[int, ...], dtype: An
     ("NEG", [i32(-2 ** 31)], (1,), {}, "the result does not fit int32"),
     ("REDUCE_PROD", [i32(65536, 65536), i32(0)], (), {}, "the result does not fit int32"),
     ("FLOOR_DIV", [i32(5), i32(0)], (1,), {}, "its operands do not fit together (integer division or modulo by zero)"),
-    ("DIV", [F32([1]), F32([0])], (1,), {}, "a value is not finite"),
-    ("MUL", [F32([1e30]), F32([1e30])], (1,), {}, "a value is not finite"),
-    ("ADD", [F32([np.nan]), F32([1])], (1,), {}, "a value is not finite"),
+    ("DIV", [f32(1), f32(0)], (1,), {}, "a value is not finite"),
+    ("MUL", [f32(1e30), f32(1e30)], (1,), {}, "a value is not finite"),
+    ("ADD", [f32(np.nan), f32(1)], (1,), {}, "a value is not finite"),
     ("DIV", [i32(6), i32(3)], (1,), {}, "an integer DIV is not computed"),
-    ("ADD", [np.int16([6]), np.int16([3])], (1,), {}, "ADD is not computed for int16, int16"),
+    ("ADD", [np.array([6], np.int16), np.array([3], np.int16)], (1,), {}, "ADD is not computed for int16, int16"),
     ("ADD", [i32(6), i32(3)], (1,), {"activation": "RELU"}, "it has an activation of its own"),
-    ("SUM", [F32([6]), i32(0)], (), {}, "a sum of floats depends on the order of its terms"),
+    ("SUM", [f32(6), i32(0)], (), {}, "a sum of floats depends on the order of its terms"),
     ("GATHER", [i32(6), i32(1)], (1,), {}, "an index is out of range"),
     ("GATHER", [i32(6), i32(-1)], (1,), {}, "an index is out of range"),
     ("GATHER", [CUBE, i32(0)], (2, 1, 4), {"axis": 1, "batch_dims": 1}, "its axes do not fit the operands"),
@@ -172,7 +177,7 @@ def refusal_of(name: str, arrays: list[Array], shape: tuple[int, ...], dtype: An
     ("FILL", [i32(3, 8), scalar(1)], (4, 6), {}, "the shape it asks for is not that of its output"),
     ("RANGE", [scalar(0), scalar(10 ** 9), scalar(1)], (4,), {}, "the shape it asks for is not that of its output"),
     ("PACK", [i32(1), i32(2)], (2, 1, 1), {"axis": 0}, "the result does not fit the output"),
-    ("LOGISTIC", [F32([1])], (1,), {}, "LOGISTIC of constants is not computed when the file is written"),
+    ("LOGISTIC", [f32(1)], (1,), {}, "LOGISTIC of constants is not computed when the file is written"),
 ])
 def test_what_depends_on_the_machine_is_refused(name: str, arrays: list[Array], shape: tuple[int, ...],
                                                 options: dict[str, Any], reason: str) -> None:
@@ -181,7 +186,7 @@ def test_what_depends_on_the_machine_is_refused(name: str, arrays: list[Array], 
 
 @pytest.mark.parametrize("value", [2.0 ** 31, -(2.0 ** 31) - 256, np.nan, np.inf])
 def test_floats_that_do_not_fit_an_integer_are_not_cast(value: float) -> None:
-    assert refusal_of("CAST", [F32([value])], (1,), I32) == "a value does not fit int32"
+    assert refusal_of("CAST", [f32(value)], (1,), I32) == "a value does not fit int32"
 
 
 def test_shape_arithmetic_dies_and_the_result_stands_in_its_place() -> None:
@@ -207,9 +212,9 @@ def test_shape_arithmetic_dies_and_the_result_stands_in_its_place() -> None:
 def test_quantized_arithmetic_is_left_alone_and_quantized_data_are_moved() -> None:
     b = Build()
     x = b.input((2, 3), scale=0.5)
-    a = b.constant(np.int8([[1, 2, 3]]), scale=0.5)
+    a = b.constant(np.array([[1, 2, 3]], np.int8), scale=0.5)
     both = b.op("CONCATENATION", [a, a], (2, 3), scale=0.5, axis=0)
-    other = b.op("ADD", [a, b.constant(np.int8([[4, 5, 6]]), scale=0.5)], (1, 3), scale=0.5)
+    other = b.op("ADD", [a, b.constant(np.array([[4, 5, 6]], np.int8), scale=0.5)], (1, 3), scale=0.5)
     moved = b.op("RESHAPE", [a, b.constant(i32(3, 1))], (3, 1), scale=0.25)
     outs = b.op("ADD", [x, both], (2, 3), scale=0.5), b.op("ADD", [x, other], (2, 3), scale=0.5), b.op(
         "RESHAPE", [moved, b.constant(i32(3))], (3,), scale=0.25)
@@ -244,10 +249,10 @@ def test_dequantized_weights_stay_as_they_are() -> None:
 
 def test_a_result_that_is_an_output_or_whose_size_is_open_is_refused() -> None:
     b = Build()
-    y = b.op("NEG", [b.constant(F32([1, 2]))], (2,))
+    y = b.op("NEG", [b.constant(f32(1, 2))], (2,))
     assert reasons(b, y) == {"the constant result is an output of the model"}
     b = Build()
-    y = b.op("NEG", [b.constant(F32([1, 2]))], (2,))
+    y = b.op("NEG", [b.constant(f32(1, 2))], (2,))
     y.shape_signature = (-1,)
     z = b.op("NEG", [y], (2,))
     assert reasons(b, z) == {"a dimension is left open until the model runs"}
@@ -255,11 +260,11 @@ def test_a_result_that_is_an_output_or_whose_size_is_open_is_refused() -> None:
 
 def test_variables_packed_integers_and_sparse_constants_are_no_plain_constants() -> None:
     b = Build()
-    variable = b.constant(F32([1, 2]), is_variable=True)
+    variable = b.constant(f32(1, 2), is_variable=True)
     y = b.op("NEG", [b.op("NEG", [variable], (2,))], (2,))
     assert reasons(b, y) == set()
     b = Build()
-    four = b.constant(np.int8([1]), type=17)  # INT4: two elements in one byte
+    four = b.constant(np.array([1], np.int8), type=17)  # INT4: two elements in one byte
     y = b.op("NEG", [b.op("RESHAPE", [four, b.constant(i32(1))], (1,), np.int8)], (1,))
     b.tensors[2].type = 17
     assert reasons(b, y) == {"INT4 data are not read"}
@@ -267,7 +272,7 @@ def test_variables_packed_integers_and_sparse_constants_are_no_plain_constants()
 
 def test_operators_with_effects_or_without_operands_do_not_match() -> None:
     b = Build()
-    b.add("ASSIGN_VARIABLE", [b.constant(i32(0)), b.constant(F32([1]))], [])
+    b.add("ASSIGN_VARIABLE", [b.constant(i32(0)), b.constant(f32(1))], [])
     b.add("CALL_ONCE", [], [])
     y = b.op("NEG", [b.input((1,))], (1,))
     assert reasons(b, y) == set()

@@ -1,6 +1,9 @@
 """STRIDED_SLICE(x, ...), SLICE(x, ...) -> x, where all of x is taken in order."""
 from __future__ import annotations
 
+import numpy as np
+
+from ..errors import Refused
 from ..evaluate import slice_index, strided_slice_index
 from ..pattern import Match, Replacement, alias, const, fold, op, require, var, where
 from ..sameness import require_same_meaning, require_static
@@ -25,14 +28,12 @@ def identity_slice(m: Match) -> Replacement:
 def takes_all(m: Match) -> bool:
     """True where every axis is taken from its first element to its last; axes of size 1 may go and be made anew."""
     if m.root.name == "SLICE":
-        parts = slice_index(m.x.shape, m.begin.array(), m.size.array())
+        index = slice_index(m.x.shape, m.begin.array(), m.size.array())
     else:
-        arrays = m.begin.array(), m.end.array(), m.strides.array()
-        parts = strided_slice_index(m.root, *arrays)
-    axes = iter(m.x.shape)
-    for part in (p for p in parts if p is not None):
-        size = next(axes)
-        taken = range(size)[part] if isinstance(part, slice) else range(size)[part:][:1]
-        if taken != range(size):
-            return False
-    return True
+        index = strided_slice_index(m.root, m.begin.array(), m.end.array(), m.strides.array())
+    whole = np.empty(m.x.shape, np.uint8)  # only its address and strides are looked at
+    try:
+        taken = whole[index]
+    except IndexError as error:
+        raise Refused(f"its operands do not fit together ({error})", at=m.root) from error
+    return taken.shape == whole.shape and taken.ctypes.data == whole.ctypes.data and taken.flags.c_contiguous

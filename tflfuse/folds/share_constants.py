@@ -35,4 +35,4 @@ def first_of_equals(buffers: dict[Buffer, None]) -> dict[Buffer, Buffer]:
 def digest(buffer: Buffer) -> bytes:
     """A cryptographic hash of the bytes: equal only where they are."""
     assert buffer.data is not None
-    return hashlib.sha256(memoryview(buffer.data))  # type: ignore[arg-type].digest()
+    return hashlib.sha256(buffer.data.data).digest()
