@@ -19,6 +19,8 @@ BUILTIN_OF_NAME: dict[str, int] = {v: k for k, v in NAME_OF_BUILTIN.items()}
 NAME_OF_TYPE: dict[int, str] = {v: k for k, v in vars(TensorType).items() if not k.startswith("_")}
 NAME_OF_ACTIVATION: dict[int, str] = {v: k for k, v in vars(ActivationFunctionType).items() if not k.startswith("_")}
 
+LONGEST_LABEL = 60  # the converter joins the names of all it merged into names of hundreds of characters
+
 DTYPE: dict[int, np.dtype[Any]] = {
     TensorType.FLOAT32: np.dtype("<f4"), TensorType.FLOAT16: np.dtype("<f2"), TensorType.FLOAT64: np.dtype("<f8"),
     TensorType.INT8: np.dtype("i1"), TensorType.UINT8: np.dtype("u1"), TensorType.INT16: np.dtype("<i2"),
@@ -130,9 +132,11 @@ class Tensor:
 
     @property
     def label(self) -> str:
-        """The name for messages: printable, in quotes, or what else is known."""
+        """The name for messages: printable, in quotes, its beginning where it is long, or what else is known."""
         text = (self.name or b"").decode("utf-8", "replace")
         text = "".join(c if c.isprintable() else "?" for c in text)
+        if len(text) > LONGEST_LABEL:
+            text = text[:LONGEST_LABEL] + "..."
         return f"'{text}'" if text else f"an unnamed {NAME_OF_TYPE.get(self.type, self.type)} tensor {list(self.shape)}"
 
     @property

@@ -1,0 +1,126 @@
+"""The command: python -m tflfuse IN OUT.
+
+Exit codes: 0 done; 2 bad arguments, or an input or output that cannot be read or written; 3 the fused model's outputs
+differ, nothing written; 4 the result needs more than --arena, nothing written.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from .errors import TflfuseError
+from .files import written_whole
+from .pipeline import Result, fuse
+from .proof import Differs, Unproved, fuse_and_prove
+
+EXAMPLES = """examples:
+  python -m tflfuse model.tflite fused.tflite
+  python -m tflfuse model.tflite --explain                   what would be done, and why the rest is not
+  python -m tflfuse model.tflite model.tflite --exact -q     in place, only steps that keep every bit
+"""
+
+
+class OverBudget(TflfuseError):
+    """The fused model's arena is larger than --arena."""
+
+
+def parser() -> argparse.ArgumentParser:
+    p = argparse.ArgumentParser("python -m tflfuse", epilog=EXAMPLES, formatter_class=argparse.RawTextHelpFormatter,
+                                description="Fuse the layers of a .tflite model for microcontrollers.")
+    p.add_argument("input", metavar="IN", type=Path, help="the .tflite file to read")
+    p.add_argument("output", metavar="OUT", type=Path, nargs="?", help="the .tflite file to write; may be IN")
+    p.add_argument("--builtin-only", action="store_true", help="use no custom operators: the result runs anywhere")
+    p.add_argument("--exact", action="store_true", help="only steps that keep every output the same bits")
+    p.add_argument("--keep-dynamic", action="store_true", help="keep open (batch) dimensions open")
+    p.add_argument("--explain", action="store_true", help="show every step and every refusal, write nothing")
+    proof = p.add_mutually_exclusive_group()
+    proof.add_argument("--verify", metavar="N", type=at_least_one, default=4,
+                       help="random inputs to compare the outputs on, besides the extreme ones (default 4)")
+    proof.add_argument("--no-verify", action="store_true", help="do not run the models")
+    p.add_argument("--json", metavar="FILE", type=Path, help="write the whole report here")
+    p.add_argument("--arena", metavar="BYTES", type=at_least_one, help="exit 4 if the result needs more")
+    voice = p.add_mutually_exclusive_group()
+    voice.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
+    voice.add_argument("-v", "--verbose", action="store_true", help="print every step and every refusal")
+    return p
+
+
+def at_least_one(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return number
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    p = parser()
+    args = p.parse_args(arguments)
+    if args.output is None and not args.explain:
+        p.error("OUT is missing (only --explain does without)")
+    if args.arena and args.no_verify:
+        p.error("--arena needs the model to be run: leave out --no-verify")
+    try:
+        report = run(args)
+    except Differs as error:
+        return fail(3, f"{args.input}: {error}; nothing was written")
+    except OverBudget as error:
+        return fail(4, f"{args.input}: {error}; nothing was written")
+    except TflfuseError as error:
+        return fail(2, f"{args.input}: {error}")
+    except OSError as error:
+        name = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else str(args.input)
+        return fail(2, f"{name}: {error.strerror or error}")
+    except KeyboardInterrupt:
+        return fail(130, "interrupted; nothing was written")
+    if not args.quiet:
+        print(report)
+    return 0
+
+
+def fail(code: int, message: str) -> int:
+    print("tflfuse: " + " ".join(message.split()), file=sys.stderr)
+    return code
+
+
+def run(args: argparse.Namespace) -> str:
+    """Do what the arguments ask for; the text to print."""
+    data = args.input.read_bytes()
+    result = fused(args, data)
+    contents: dict[Path, bytes] = {}
+    if args.json:
+        contents[args.json] = (json.dumps(result.report.as_dict(), indent=1) + "\n").encode()
+    if not args.explain:
+        contents[args.output] = result.model
+    written_whole(contents)
+    return result.report.text(everything=args.explain or args.verbose)
+
+
+def fused(args: argparse.Namespace, data: bytes) -> Result:
+    """The rewritten model, proved unless --no-verify, within --arena."""
+    options = {"custom_ops": not args.builtin_only, "exact": args.exact, "keep_dynamic": args.keep_dynamic}
+    bar = Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), transient=True,
+                   console=Console(stderr=True), disable=args.quiet or not sys.stderr.isatty())
+    with bar:
+        task = bar.add_task("reading")
+        if args.no_verify:
+            return fuse(data, **options, progress=lambda done: bar.update(task, description="rewriting"))
+        result = fuse_and_prove(data, args.verify, lambda what: bar.update(task, description=what), **options)
+    check_budget(result, args.arena)
+    return result
+
+
+def check_budget(result: Result, budget: int | None) -> None:
+    if budget is None:
+        return
+    arena = result.report.proof.arena_after if result.report.proof else None
+    if arena is None:
+        raise Unproved("the arena is not known, because TFLM cannot run the model")
+    if arena.total > budget:
+        raise OverBudget(f"the smallest arena found is {arena.total} bytes, --arena allows {budget}")

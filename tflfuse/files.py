@@ -1,0 +1,58 @@
+"""Files that appear whole or not at all."""
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def written_whole(contents: Mapping[Path, bytes]) -> None:
+    """Write some files; every one is complete on disk before the first takes its name.
+
+    A symbolic link stays one: its target is replaced. Permissions of a file that is replaced are kept.
+    Raises OSError and leaves the old files as they were where any of them cannot be written.
+    """
+    ready: list[tuple[str, Path]] = []
+    try:
+        for path, data in contents.items():
+            target = Path(os.path.realpath(path))
+            if target.is_dir():
+                raise IsADirectoryError(21, os.strerror(21), str(path))
+            if target.exists() and not target.is_file():
+                raise OSError(22, "not a regular file", str(path))
+            ready.append((temporary(target, data, path), target))
+        while ready:
+            os.replace(*ready[0])
+            ready.pop(0)
+    finally:
+        for name, _ in ready:
+            os.unlink(name)
+
+
+def temporary(target: Path, data: bytes, asked: Path) -> str:
+    """The data on disk under another name beside the target."""
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(asked)) from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, permissions(target))
+    except BaseException:
+        os.unlink(name)
+        raise
+    return name
+
+
+def permissions(target: Path) -> int:
+    """Of the file that stands there, else what a new file gets."""
+    if target.exists():
+        return stat.S_IMODE(target.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

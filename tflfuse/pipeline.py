@@ -1,0 +1,49 @@
+"""From the bytes of a model to the bytes of the fused model, and what was done on the way."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from . import flatbuffer
+from .folds import FOLDS, KEEP_DYNAMIC
+from .ir import Model
+from .plan import Key, Plan, Refusal, rewrite
+from .report import Report
+
+NUMBERS_TENSORS = frozenset({b"COMPRESSION_METADATA"})
+"""Metadata that refer to tensors by number in a format of their own: such a file is not renumbered."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """model: the rewritten .tflite, the very bytes that came in where nothing was done. report: what happened."""
+
+    model: bytes
+    report: Report
+
+
+def fuse(model: bytes, custom_ops: bool = True, exact: bool = False, keep_dynamic: bool = False,
+         excluded: frozenset[Key] = frozenset(), progress: Callable[[Plan], None] = lambda plan: None) -> Result:
+    """Rewrite a model with fewer operators.
+
+    model: the bytes of a .tflite file. custom_ops: operators of the tflfuse kernel pack may be used.
+    exact: only steps that keep every output the same bits. keep_dynamic: open dimensions stay open.
+    excluded: steps not to take, by (rule, place). progress: called with what each round did.
+    Raises BadModel with one line where the bytes are no valid model.
+    """
+    graph = flatbuffer.read(model)
+    before = operator_counts(graph)
+    fixed = next((m for m in graph.metadata or () if m.name in NUMBERS_TENSORS), None)
+    if fixed is not None and fixed.name is not None:
+        reason = f"its metadata {fixed.name.decode()} refers to tensors by number"
+        done = Plan((), (Refusal("every rule", "", "the model", reason),))
+    else:
+        done = rewrite(graph, KEEP_DYNAMIC if keep_dynamic else FOLDS, exact, excluded, progress)
+    written = flatbuffer.write(graph) if done.steps else bytes(model)
+    return Result(written, Report(done, before, operator_counts(graph), len(model), len(written), tuple(graph.notes)))
+
+
+def operator_counts(model: Model) -> Counter[str]:
+    """How many operators of each name the model has."""
+    return Counter(o.name for o in model.operators)

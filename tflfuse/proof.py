@@ -1,0 +1,139 @@
+"""Run what came out against what went in, before anything is written.
+
+Steps that claim to keep every bit must: the model rewritten by such steps alone has equal outputs, or the result is
+withheld. A re-quantizing step is measured by itself, against the real-valued function of the operators it replaced; one
+that is further from it than they were is left out and the model is rewritten without it.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .errors import TflfuseError
+from .ir import Tensor
+from .part import PartError, extract, part_error
+from .pipeline import Result, fuse
+from .plan import Key, Step
+from .runner import Runner
+from .tflm import Arena
+from .verify import Comparison, verify
+
+FLOAT_TOLERANCE = 1e-3
+"""Of an output's range: folding a factor into float32 weights rounds each of them once more (2**-24 of itself), which a
+deep network was seen to amplify to about 1e-5; a wrong fold shows as far more than this."""
+
+
+class Differs(TflfuseError):
+    """The fused model does not give the outputs that it must."""
+
+
+class Unproved(TflfuseError):
+    """Something that was asked for cannot be measured."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A re-quantizing step and its error; None where its output is no quantized integer."""
+
+    step: Step
+    error: PartError | None
+
+    def as_dict(self) -> dict[str, Any]:
+        e = self.error
+        numbers = e and {"before_mean": e.before_mean, "after_mean": e.after_mean, "before_max": e.before_max,
+                         "after_max": e.after_max, "values": e.counted}
+        return {"rule": self.step.rule, "operator": self.step.label, "error_in_steps": numbers}
+
+
+@dataclass(frozen=True)
+class Proof:
+    """whole: the result against the original. exact_part: the same for the exact steps alone, where others fired."""
+
+    whole: Comparison
+    exact_part: Comparison | None = None
+    measured: tuple[Measured, ...] = ()
+
+    @property
+    def arena_before(self) -> Arena | None:
+        return self.whole.arena_before
+
+    @property
+    def arena_after(self) -> Arena | None:
+        return self.whole.arena_after
+
+    def lines(self) -> list[str]:
+        lines = []
+        if self.arena_before and self.arena_after:
+            lines.append(f"arena      {self.arena_before.total:>9,} -> {self.arena_after.total:,} bytes (64-bit)")
+        lines.append(f"verified: {self.whole.summary}" if self.whole.interpreter else self.whole.summary)
+        if self.exact_part:
+            lines.append(f"exact steps alone: {self.exact_part.summary}")
+        errors = [m.error for m in self.measured if m.error is not None]
+        if errors:
+            worst = max(errors, key=lambda e: e.after_mean)
+            lines.append(f"{len(errors)} re-quantizing steps, each no further from the real-valued function than before: "
+                         f"mean error at most {worst.after_mean:.3f} steps (was {worst.before_mean:.3f})")
+        return lines
+
+    def as_dict(self) -> dict[str, Any]:
+        before, after = self.arena_before, self.arena_after
+        arena = {"before": before.total, "after": after.total} if before and after else None
+        return {"arena": arena, "whole": self.whole.as_dict(), "re_quantizing": [m.as_dict() for m in self.measured],
+                "exact_part": self.exact_part.as_dict() if self.exact_part else None}
+
+
+def fuse_and_prove(model: bytes, runs: int = 4, progress: Callable[[str], None] = lambda what: None,
+                   exact: bool = False, **options: Any) -> Result:
+    """pipeline.fuse, then the proof; the result's report carries it.
+
+    runs: random inputs, besides the extreme ones. options: custom_ops, keep_dynamic.
+    Raises Differs where the outputs are not what they must be.
+    """
+    excluded: frozenset[Key] = frozenset()
+    while True:
+        progress("rewriting")
+        result = fuse(model, exact=exact, excluded=excluded, **options)
+        progress("measuring re-quantizing steps")
+        measured = tuple(measure(result))
+        worse = frozenset(m.step.key for m in measured if m.error is not None and not m.error.accepted)
+        if not worse:
+            break
+        excluded |= worse
+    progress("running both models")
+    whole = verify(model, result.model, runs=runs)
+    check(whole, exact=result.report.plan.exact)
+    part = None
+    if not result.report.plan.exact and whole.interpreter is not None:
+        alone = fuse(model, exact=True, excluded=excluded, **options)
+        if alone.report.changed:
+            part = verify(model, alone.model, runs=runs)
+            check(part, exact=True)
+    return Result(result.model, replace(result.report, proof=Proof(whole, part, measured)))
+
+
+def measure(result: Result) -> list[Measured]:
+    """Each re-quantizing step by itself."""
+    steps = [s for s in result.report.plan.steps if not s.exact and s.after]
+    if not steps:
+        return []
+    with Runner() as runner:
+        return [Measured(s, step_error(s, runner)) for s in steps]
+
+
+def step_error(step: Step, runner: Runner) -> PartError | None:
+    """The error of the operators that a step replaced and of those that it put there."""
+    computed = {t for o in step.before for t in o.outputs}
+    read: list[Tensor] = [t for o in step.before for t in o.inputs if t is not None]
+    inputs = [t for t in dict.fromkeys(read) if t not in computed and not t.is_constant]
+    outputs = step.before[-1].outputs
+    return part_error(extract(step.before, inputs, outputs), extract(step.after, inputs, outputs), runner=runner)
+
+
+def check(found: Comparison, exact: bool) -> None:
+    """Raise Differs where the comparison does not bear out what the steps claim."""
+    if found.interpreter is None or found.equal:
+        return
+    floats = [d for d in found.outputs if d.relative is not None]
+    if found.failure is not None or exact or any((d.relative or 0) > FLOAT_TOLERANCE for d in floats):
+        raise Differs(found.summary)
