@@ -163,9 +163,12 @@ def vector(b: Any, offsets: list[int]) -> int:
 
 
 def finished(b: Any, subgraphs: list[int], signature_defs: list[int]) -> bytes:
+    tflite.BufferStart(b)
+    buffers = vector(b, [tflite.BufferEnd(b)])
     graphs, signatures = vector(b, subgraphs), vector(b, signature_defs)
     tflite.ModelStart(b)
     tflite.ModelAddVersion(b, 3)
+    tflite.ModelAddBuffers(b, buffers)
     tflite.ModelAddSubgraphs(b, graphs)
     tflite.ModelAddSignatureDefs(b, signatures)
     b.Finish(tflite.ModelEnd(b), b"TFL3")

@@ -1,155 +1,195 @@
 """Model -> a tree of Tables: every object that is referred to gets its number."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from . import offline_plan
-from .ir import Array, Buffer, Model, Operator, OperatorCode, Quantization, Signature, Subgraph, Table, Tensor
+from .ir import Buffer, Metadata, Model, Operator, OperatorCode, Quantization, Signature, Subgraph, Table, Tensor
 from .schema_tables import spec
 
 
 def model(source: Model) -> Table:
-    """The Model table. Objects that are used but not listed are numbered behind those that are."""
+    """The Model table. Objects that are used but not listed are numbered behind those that are.
+
+    The tables of tensors, operators and buffers are made while they are written: those vectors can be read once.
+    """
     return _Encoder(source).root()
 
 
 class _Tensors:
     """The tensors of one subgraph and their numbers."""
 
-    def __init__(self, graph: Subgraph) -> None:
+    def __init__(self, graph: Subgraph, signatures: Iterable[Signature]) -> None:
+        self.graph = graph
         self.all = list(graph.tensors)
         self.numbers = {tensor: number for number, tensor in enumerate(self.all)}
+        self.add(*graph.inputs, *graph.outputs)
+        for operator in graph.operators:
+            self.add(*operator.inputs, *operator.outputs, *(operator.intermediates or ()))
+        for signature in signatures:
+            self.add(*(tensor for _, tensor in signature.inputs), *(tensor for _, tensor in signature.outputs))
 
-    def number(self, tensor: Tensor | None) -> int:
-        if tensor is None:
-            return -1
-        known = self.numbers.get(tensor)
-        if known is None:
-            known = self.numbers[tensor] = len(self.all)
-            self.all.append(tensor)
-        return known
+    def add(self, *tensors: Tensor | None) -> None:
+        for tensor in tensors:
+            if tensor is not None and tensor not in self.numbers:
+                self.numbers[tensor] = len(self.all)
+                self.all.append(tensor)
 
     def numbers_of(self, tensors: Sequence[Tensor | None]) -> list[int]:
-        return [self.number(tensor) for tensor in tensors]
+        return [-1 if tensor is None else self.numbers[tensor] for tensor in tensors]
+
+
+class _Buffers:
+    """The buffers and their numbers. One without data may be buffer 0, which every model has and which is empty."""
+
+    def __init__(self, listed: list[Buffer]) -> None:
+        self.all = list(listed)
+        self.numbers = {buffer: number for number, buffer in enumerate(self.all)}
+
+    def add(self, buffer: Buffer) -> int:
+        known = self.numbers.get(buffer)
+        if known is not None:
+            return known
+        if not self.all:
+            self.all.append(Buffer())
+        if len(buffer) == 0 and len(self.all[0]) == 0:
+            return 0
+        return self.append(buffer)
+
+    def append(self, buffer: Buffer) -> int:
+        number = self.numbers[buffer] = len(self.all)
+        self.all.append(buffer)
+        return number
+
+
+class _Codes:
+    """The operator codes and their numbers; a new one that says the same as an old one is the old one."""
+
+    def __init__(self, listed: list[OperatorCode]) -> None:
+        self.all = list(listed)
+        self.numbers = {code: number for number, code in enumerate(self.all)}
+        self.meanings = {_meaning(code): number for number, code in reversed(list(enumerate(self.all)))}
+
+    def add(self, code: OperatorCode) -> None:
+        if code in self.numbers:
+            return
+        number = self.meanings.setdefault(_meaning(code), len(self.all))
+        if number == len(self.all):
+            self.all.append(code)
+        self.numbers[code] = number
+
+
+def _meaning(code: OperatorCode) -> tuple[int, int, bytes | None]:
+    return code.builtin, code.version, code.custom_code
 
 
 class _Encoder:
+    """Numbers everything, then makes the tables."""
+
     def __init__(self, source: Model) -> None:
         self.model = source
-        self.buffers = list(source.buffers)
-        self.buffer_numbers = {buffer: number for number, buffer in enumerate(self.buffers)}
-        self.codes = list(source.operator_codes)
-        self.code_numbers = {code: number for number, code in enumerate(self.codes)}
-        self.code_keys = {_key(code): number for number, code in reversed(list(enumerate(self.codes)))}
-        self.tensors = [_Tensors(graph) for graph in source.subgraphs]
+        self.codes = _Codes(source.operator_codes)
+        self.buffers = _Buffers(source.buffers)
+        self.tensors = [_Tensors(graph, [s for s in source.signatures or () if s.subgraph_index == number])
+                        for number, graph in enumerate(source.subgraphs)]
+        for operator in source.operators:
+            self.codes.add(operator.code)
+        for tensors in self.tensors:
+            for tensor in tensors.all:
+                self.buffers.add(tensor.buffer)
 
     def root(self) -> Table:
         source = self.model
-        graphs = [self.graph_without_tensors(*pair) for pair in zip(source.subgraphs, self.tensors)]
-        signatures = None
+        signatures = metadata_buffer = None
         if source.signatures is not None:
             signatures = [self.signature(s, self.tensors[s.subgraph_index]) for s in source.signatures]
-        graphs = [graph.with_(tensors=_listed(g, "tensors", [self.tensor(t) for t in tensors.all]))
-                  for graph, g, tensors in zip(graphs, source.subgraphs, self.tensors)]
-        metadata = None
-        if source.metadata is not None or source.memory_plan_version is not None:
-            metadata = [Table.of("Metadata", name=m.name, buffer=self.buffer_number(m.buffer))
-                        for m in source.metadata or ()]
-        metadata_buffer = None
+        metadata = self.metadata()
         if source.metadata_buffer is not None:
-            metadata_buffer = [self.buffer_number(buffer) for buffer in source.metadata_buffer]
-        contents = {}
-        if source.memory_plan_version is not None and metadata is not None:
-            number = self.plan_number(source.memory_plan_buffer)
-            contents[number] = self.plan(source.memory_plan_version)
-            metadata.insert(source.memory_plan_at, Table.of("Metadata", name=offline_plan.NAME, buffer=number))
-        buffers = [Table.of("Buffer", data=contents.get(n, buffer.data)) for n, buffer in enumerate(self.buffers)]
-        codes = [Table.of("OperatorCode", builtin_code=c.builtin_code, version=c.version, custom_code=c.custom_code,
-                          deprecated_builtin_code=c.deprecated_builtin_code) for c in self.codes]
-        return Table.of("Model", version=source.version, description=source.description, signature_defs=signatures,
-                        operator_codes=_listed(source, "operator_codes", codes), metadata=metadata,
-                        subgraphs=_listed(source, "subgraphs", graphs), metadata_buffer=metadata_buffer,
-                        buffers=_listed(source, "buffers", buffers))
+            metadata_buffer = [self.buffers.add(buffer) for buffer in source.metadata_buffer]
+        return Table.of(
+            "Model", version=source.version, description=source.description, signature_defs=signatures,
+            operator_codes=_vector(source, "operator_codes", self.codes.all, _operator_code),
+            subgraphs=_vector(source, "subgraphs", self.tensors, self.subgraph), metadata=metadata,
+            buffers=_vector(source, "buffers", self.buffers.all, self.buffer), metadata_buffer=metadata_buffer)
 
-    def plan(self, version: int) -> Array:
+    def metadata(self) -> list[Table] | None:
+        entries = None if self.model.metadata is None else list(self.model.metadata)
+        if self.model.memory_plan_version is not None:
+            entries = entries or []
+            entries.insert(self.model.memory_plan_at, Metadata(offline_plan.NAME, self.plan_buffer()))
+        if entries is None:
+            return None
+        return [Table.of("Metadata", name=m.name, buffer=self.buffers.add(m.buffer)) for m in entries]
+
+    def plan_buffer(self) -> Buffer:
+        """The plan as it is now, in the place of the buffer that held it in the file."""
+        source = self.model
         offsets = [tensor.arena_offset for tensors in self.tensors for tensor in tensors.all]
-        return offline_plan.words_of(version, self.model.memory_plan_subgraphs, offsets)
+        new = Buffer(offline_plan.words_of(source.memory_plan_version or 0, source.memory_plan_subgraphs, offsets))
+        old = source.memory_plan_buffer
+        if old is not None and old in self.buffers.numbers:
+            number = self.buffers.numbers[new] = self.buffers.numbers.pop(old)
+            self.buffers.all[number] = new
+        return new
 
-    def plan_number(self, buffer: Buffer | None) -> int:
-        known = None if buffer is None else self.buffer_numbers.get(buffer)
-        return self.append_buffer(Buffer()) if known is None else known
+    def buffer(self, buffer: Buffer) -> Table:
+        return Table.of("Buffer", data=buffer.data)
 
-    def buffer_number(self, buffer: Buffer) -> int:
-        known = self.buffer_numbers.get(buffer)
-        if known is not None:
-            return known
-        if len(buffer) == 0 and self.buffers and len(self.buffers[0]) == 0:
-            return 0
-        return self.append_buffer(buffer)
-
-    def append_buffer(self, buffer: Buffer) -> int:
-        if not self.buffers:
-            self.buffers.append(Buffer())  # buffer 0 is the empty one
-            if len(buffer) == 0:
-                return 0
-        self.buffers.append(buffer)
-        number = self.buffer_numbers[buffer] = len(self.buffers) - 1
-        return number
-
-    def code_number(self, code: OperatorCode) -> int:
-        known = self.code_numbers.get(code)
-        if known is None:
-            known = self.code_keys.get(_key(code))
-        if known is None:
-            known = self.code_numbers[code] = self.code_keys[_key(code)] = len(self.codes)
-            self.codes.append(code)
-        return known
-
-    def graph_without_tensors(self, graph: Subgraph, tensors: _Tensors) -> Table:
-        inputs, outputs = tensors.numbers_of(graph.inputs), tensors.numbers_of(graph.outputs)
-        operators = [self.operator(operator, tensors) for operator in graph.operators]
-        return Table.of("SubGraph", inputs=_listed(graph, "inputs", inputs), name=graph.name,
-                        outputs=_listed(graph, "outputs", outputs), debug_metadata_index=graph.debug_metadata_index,
-                        operators=_listed(graph, "operators", operators))
+    def subgraph(self, tensors: _Tensors) -> Table:
+        graph = tensors.graph
+        return Table.of(
+            "SubGraph", tensors=_vector(graph, "tensors", tensors.all, self.tensor), name=graph.name,
+            inputs=_numbers(graph, "inputs", tensors.numbers_of(graph.inputs)),
+            outputs=_numbers(graph, "outputs", tensors.numbers_of(graph.outputs)),
+            operators=_vector(graph, "operators", graph.operators, lambda operator: self.operator(operator, tensors)),
+            debug_metadata_index=graph.debug_metadata_index)
 
     def operator(self, operator: Operator, tensors: _Tensors) -> Table:
-        inputs, outputs = tensors.numbers_of(operator.inputs), tensors.numbers_of(operator.outputs)
-        intermediates = None
-        if operator.intermediates is not None:
-            intermediates = tensors.numbers_of(operator.intermediates)
+        intermediates = operator.intermediates
         return Table.of(
-            "Operator", opcode_index=self.code_number(operator.code), inputs=_listed(operator, "inputs", inputs),
-            outputs=_listed(operator, "outputs", outputs), custom_options=operator.custom_options,
-            custom_options_format=operator.custom_options_format, intermediates=intermediates,
+            "Operator", opcode_index=self.codes.numbers[operator.code],
+            inputs=_numbers(operator, "inputs", tensors.numbers_of(operator.inputs)),
+            outputs=_numbers(operator, "outputs", tensors.numbers_of(operator.outputs)),
+            intermediates=None if intermediates is None else tensors.numbers_of(intermediates),
+            custom_options=operator.custom_options, custom_options_format=operator.custom_options_format,
             mutating_variable_inputs=operator.mutating_variable_inputs,
             debug_metadata_index=operator.debug_metadata_index,
             **_options(operator, "builtin_options", operator.options),
             **_options(operator, "builtin_options2", operator.options_2))
 
     def tensor(self, tensor: Tensor) -> Table:
-        quantization = None if tensor.quantization is None else _quantization(tensor.quantization)
-        return Table.of("Tensor", shape=tensor.shape if tensor.has_shape or tensor.shape else None, type=tensor.type,
-                        buffer=self.buffer_number(tensor.buffer), name=tensor.name, quantization=quantization,
-                        is_variable=tensor.is_variable, sparsity=tensor.sparsity, has_rank=tensor.has_rank,
-                        shape_signature=tensor.shape_signature, variant_tensors=tensor.variant_tensors)
+        return Table.of(
+            "Tensor", shape=tensor.shape if tensor.has_shape or tensor.shape else None, type=tensor.type,
+            buffer=self.buffers.add(tensor.buffer), name=tensor.name, sparsity=tensor.sparsity,
+            quantization=None if tensor.quantization is None else _quantization(tensor.quantization),
+            is_variable=tensor.is_variable, has_rank=tensor.has_rank, shape_signature=tensor.shape_signature,
+            variant_tensors=tensor.variant_tensors)
 
     def signature(self, signature: Signature, tensors: _Tensors) -> Table:
-        inputs, outputs = ([Table.of("TensorMap", name=name, tensor_index=tensors.number(tensor))
-                            for name, tensor in pairs] for pairs in (signature.inputs, signature.outputs))
+        def tensor_map(pair: tuple[bytes | None, Tensor]) -> Table:
+            return Table.of("TensorMap", name=pair[0], tensor_index=tensors.numbers[pair[1]])
+
         return Table.of("SignatureDef", signature_key=signature.key, subgraph_index=signature.subgraph_index,
-                        inputs=_listed(signature, "inputs", inputs), outputs=_listed(signature, "outputs", outputs))
+                        inputs=_vector(signature, "inputs", signature.inputs, tensor_map),
+                        outputs=_vector(signature, "outputs", signature.outputs, tensor_map))
 
 
-def _listed(owner: Any, name: str, values: list[Any]) -> list[Any] | None:
+def _vector(owner: Any, name: str, things: list[Any], table_of: Callable[[Any], Table]) -> Iterator[Table] | None:
     """None where the file had no such vector and it is still empty."""
-    return None if not values and name in owner.absent else values
+    return None if not things and name in owner.absent else map(table_of, things)
 
 
-def _key(code: OperatorCode) -> tuple[int, int, bytes | None]:
-    return code.builtin, code.version, code.custom_code
+def _numbers(owner: Any, name: str, numbers: list[int]) -> list[int] | None:
+    """None where the file had no such vector and it is still empty."""
+    return None if not numbers and name in owner.absent else numbers
+
+
+def _operator_code(code: OperatorCode) -> Table:
+    return Table.of("OperatorCode", builtin_code=code.builtin_code, version=code.version,
+                    custom_code=code.custom_code, deprecated_builtin_code=code.deprecated_builtin_code)
 
 
 def _quantization(q: Quantization) -> Table:

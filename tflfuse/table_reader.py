@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -14,6 +14,10 @@ from .ir import Array, Table
 from .schema_tables import Field, Spec, spec
 
 IDENTIFIER = b"TFL3"
+STREAMED = frozenset({"Model", "SubGraph"})
+"""The tables whose vectors of tables are iterators that read as they go, so that the tree never exists whole."""
+WORTH_SHARING = 64
+"""Bytes. A longer vector that several tables share becomes one array; short ones cost less than remembering them."""
 
 _uint32 = struct.Struct("<I").unpack_from
 _int32 = struct.Struct("<i").unpack_from
@@ -33,8 +37,8 @@ class _Layout:
 class TableReader:
     """Reads the flatbuffer in data[:size].
 
-    Vectors of numbers are views of data (bool ones as uint8), strings are bytes, absent ones None. A vector or
-    string that several tables share is one object. What was left out is told in `notes`. `end`: behind the last byte
+    Vectors of numbers are views of data (bool ones as uint8), strings are bytes, absent ones None. A string or a long
+    vector that several tables share is one object. What was left out is told in `notes`. `end`: behind the last byte
     that belongs to what was read.
     """
 
@@ -145,22 +149,26 @@ class TableReader:
         start, count = self._extent(at, field, width)
         if field.dtype.char == "i":  # shapes and operands, which become Python objects
             self._spend(count)
-        known = self._vectors.get((start, field.dtype.char))
+        if count * width < WORTH_SHARING:
+            return self._view(start, count * width, field.dtype)
+        key = start, field.dtype.char
+        known = self._vectors.get(key)
         if known is None:
-            known = self._bytes[start:start + count * width]
-            if field.dtype.kind != "b" and width > 1 or field.dtype.kind == "i":
-                known = known.view(field.dtype)
-            self._vectors[start, field.dtype.char] = known
+            known = self._vectors[key] = self._view(start, count * width, field.dtype)
         return known
+
+    def _view(self, start: int, length: int, dtype: np.dtype[Any]) -> Array:
+        data = self._bytes[start:start + length]
+        return data if dtype.kind == "b" or dtype.char == "B" else data.view(dtype)
 
     def _table(self, at: int, field: Field) -> Table:
         return self._read(self._target(at, field.label), spec(field.table))
 
-    def _tables(self, at: int, field: Field) -> tuple[Table, ...]:
+    def _tables(self, at: int, field: Field) -> Iterable[Table]:
         start, count = self._extent(at, field, 4)
         kind = spec(field.table)
-        return tuple(self._read(self._target(place, field.label), kind)
-                     for place in range(start, start + 4 * count, 4))
+        tables = (self._read(self._target(place, field.label), kind) for place in range(start, start + 4 * count, 4))
+        return tables if field.owner in STREAMED else tuple(tables)
 
     def _union(self, at: int, field: Field, code: int) -> Table:
         assert field.members is not None

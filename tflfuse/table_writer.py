@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from flatbuffers import Builder
 from .errors import BadModel
 from .ir import Array, Table
 from .schema_tables import Field, spec
-from .table_reader import IDENTIFIER
+from .table_reader import IDENTIFIER, WORTH_SHARING
 
 ALIGNMENT = 16
 """Of Buffer.data and Operator.custom_options, as force_align in the schema says; kernels load them as vectors."""
@@ -21,7 +22,7 @@ LARGEST = 2 ** 31 - 1
 
 
 class TableWriter:
-    """Writes one tree. The same array object is written once, equal strings too: what was shared stays shared."""
+    """Writes one tree. A long array is written once, equal strings too: what was shared stays shared."""
 
     def __init__(self) -> None:
         self._builder = Builder(1 << 16)
@@ -97,17 +98,15 @@ class TableWriter:
 
     def _vector(self, field: Field, value: Any) -> int:
         assert field.dtype is not None
-        key = (id(value), field.dtype.char)
-        known = self._vectors.get(key) if isinstance(value, np.ndarray) else None
-        if known is not None:
-            return known[0]
-        raw = np.asarray(value, field.dtype).tobytes()
-        offset = self._elements(raw, field.dtype.itemsize)
-        if isinstance(value, np.ndarray):
-            self._vectors[key] = (offset, value)  # holds the array so that its id stays its own
-        return offset
+        if not isinstance(value, np.ndarray) or value.nbytes < WORTH_SHARING:
+            return self._elements(np.asarray(value, field.dtype).tobytes(), field.dtype.itemsize)
+        key = id(value), field.dtype.char
+        if key not in self._vectors:
+            offset = self._elements(np.asarray(value, field.dtype).tobytes(), field.dtype.itemsize)
+            self._vectors[key] = offset, value  # holds the array so that its id stays its own
+        return self._vectors[key][0]
 
-    def _tables(self, tables: tuple[Table, ...]) -> int:
+    def _tables(self, tables: Iterable[Table]) -> int:
         offsets = np.array([self._table(t) for t in tables], np.int64)
         builder = self._builder
         builder.Prep(4, 4 * len(offsets))
