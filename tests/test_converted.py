@@ -1,10 +1,12 @@
-"""The committed files of the TFLite converter are what their table says, and what the converter still writes."""
+"""The files that the TFLite converter makes of Keras models: what it leaves, and what is left of that when fused."""
 from __future__ import annotations
 
 import pytest
 from tflite import BuiltinOperator, Model
 
 from tests.converted import DATA, FILES
+from tflfuse import fuse
+from tflfuse.proof import fuse_and_prove
 
 NAMES = {code: name for name, code in vars(BuiltinOperator).items() if not name.startswith("_")}
 
@@ -23,6 +25,13 @@ def test_the_table_names_every_committed_file() -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_a_committed_file_has_the_operators_of_its_table(name: str) -> None:
     assert operators_of((DATA / f"{name}.tflite").read_bytes()) == FILES[name].operators
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_left_when_fused_and_proved(name: str) -> None:
+    file, data = FILES[name], (DATA / f"{name}.tflite").read_bytes()
+    result = fuse_and_prove(data) if file.true_shapes else fuse(data)
+    assert operators_of(result.model) == (file.fused or file.operators)
 
 
 @pytest.mark.parametrize("name", FILES)
