@@ -14,9 +14,10 @@ class Converted:
     """How a file was made.
 
     model: the function of tests/keras_models.py. operators, fused: names as in the schema, in file order, before and
-    after; fused is None where nothing can go, and keeps a MUL whose factors int8 weights could not hold as well. shape: of the input, without the batch. batch: None leaves it open.
-    numbers, per_channel: see keras_models.convert. true_shapes: False where the converter wrote 1 for inner dimensions
-    that are larger, because the open batch goes into them: TFLM then fails or computes nonsense.
+    after; fused is None where nothing can go, and keeps a MUL whose factors int8 weights could not hold as well.
+    shape: of the input, without the batch. batch: None leaves it open. numbers, per_channel: see keras_models.convert.
+    true_shapes: False where the converter wrote 1 for inner dimensions that are larger, because the open batch goes
+    into them: TFLM then fails or computes nonsense.
     """
 
     model: str
