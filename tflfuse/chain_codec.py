@@ -16,8 +16,10 @@ VERSION = 1
 """Of this layout."""
 MAX_STAGES = 128
 """Stages in one chain."""
-MAX_VALUES = 255
-"""Outside tensors and stages together."""
+MAX_INPUTS = 16
+"""Outside tensors of one chain."""
+MAX_WINDOW = 131071
+"""Elements in a window: 2^31 / 2^14, so that a sum cannot overflow."""
 NO_VALUE = 255
 """In place of a value's number."""
 NO_OFFSET = 4294967295

@@ -1,0 +1,19 @@
+/* One row of an average pooling. */
+#ifndef TFLFUSE_KERNELS_AVERAGE_POOL_ROW_H_
+#define TFLFUSE_KERNELS_AVERAGE_POOL_ROW_H_
+
+#include "pool_row.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* output int8 [width][channels]: means over the part of each window that lies in the plane, halves away from zero.
+ * The output overlaps nothing that is read. */
+void tflfuse_average_pool_row(const TflfusePool* pool, uint32_t width, int8_t* output);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TFLFUSE_KERNELS_AVERAGE_POOL_ROW_H_ */

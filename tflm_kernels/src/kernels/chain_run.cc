@@ -1,0 +1,230 @@
+#include "chain_run.h"
+
+#include <string.h>
+
+#include "accumulate_row.h"
+#include "add_constant_row.h"
+#include "add_row.h"
+#include "average_pixel.h"
+#include "average_pool_row.h"
+#include "chain_schedule.h"
+#include "chain_view.h"
+#include "conv_row.h"
+#include "depthwise_row.h"
+#include "max_pool_row.h"
+#include "mean_pixel.h"
+#include "table_row.h"
+#include "transpose_row.h"
+
+namespace tflfuse {
+namespace {
+
+struct Run {
+  ChainView chain;
+  const int8_t* constants;
+  const int8_t* const* inputs;
+  int8_t* output;
+  uint8_t* scratch;
+  const int8_t** rows;  // kernel_h pointers, for the stage at work
+};
+
+// One stage with its values, parsed once for each row.
+struct Work {
+  StageRecord stage;
+  ValueRecord in;
+  ValueRecord out;
+  uint32_t row;  // of out; of in where the stage accumulates
+};
+
+template <typename T>
+const T* Constant(const Run& run, uint32_t offset) {
+  return static_cast<const T*>(static_cast<const void*>(run.constants + offset));
+}
+
+int32_t* Sums(const Run& run, const StageRecord& stage) {
+  return static_cast<int32_t*>(static_cast<void*>(run.scratch + stage.scratch));
+}
+
+int8_t* Bytes(const Run& run, uint32_t offset) {
+  return static_cast<int8_t*>(static_cast<void*>(run.scratch + offset));
+}
+
+// Rows of outside tensors come from here and from nowhere else.
+const int8_t* OutsideRow(const Run& run, uint32_t v, const ValueRecord& value, uint32_t row) {
+  return run.inputs[v] + row * Pitch(value);
+}
+
+// Pixel 0 of a row in scratch memory.
+int8_t* RingRow(const Run& run, const ValueRecord& value, uint32_t row) {
+  const uint32_t at = value.ring_offset + row % value.ring_rows * Pitch(value);
+  return Bytes(run, at + static_cast<uint32_t>(value.pad_left) * value.channels);
+}
+
+const int8_t* InRow(const Run& run, uint32_t v, const ValueRecord& value, uint32_t row) {
+  return run.chain.IsInner(v) ? RingRow(run, value, row) : OutsideRow(run, v, value, row);
+}
+
+int8_t* OutRow(const Run& run, const Work& work) {
+  return work.out.ring_rows == 0 ? run.output + work.row * Pitch(work.out) : RingRow(run, work.out, work.row);
+}
+
+uint32_t SegmentBytes(const StageRecord& stage, const ValueRecord& in) {
+  return ((stage.kernel_w - 1u) * stage.dilation_w + 1u) * in.channels;
+}
+
+TflfuseQuantization QuantizationOf(const Run& run, const Work& work) {
+  const StageRecord& s = work.stage;
+  return {Constant<int32_t>(run, s.bias), Constant<int32_t>(run, s.multipliers), Constant<int8_t>(run, s.shifts),
+          work.out.zero_point,            s.clamp_min,                           s.clamp_max};
+}
+
+void Convolve(const Run& run, const Work& work) {
+  const StageRecord& s = work.stage;
+  const uint32_t channels = work.in.channels;
+  TflfuseWindow window = {run.rows, s.kernel_h, s.kernel_w, 0, 0, s.stride_w * channels, s.dilation_w * channels,
+                          channels};
+  int32_t row = RowsFor(s, work.row).begin;
+  for (uint32_t k = 0; k < s.kernel_h; ++k, row += s.dilation_h) {
+    if (row < 0) ++window.inner_begin;
+    if (row < work.in.height) ++window.inner_end;
+    const bool inside = row >= 0 && row < work.in.height;
+    run.rows[k] = inside ? InRow(run, s.input, work.in, static_cast<uint32_t>(row)) - s.pad_left * channels
+                         : Bytes(run, s.scratch);
+  }
+  const TflfuseQuantization quantization = QuantizationOf(run, work);
+  const int8_t* weights = Constant<int8_t>(run, s.weights);
+  int8_t* out = OutRow(run, work);
+  if (Is(s, Kind::kConv)) {
+    tflfuse_conv_row(&window, weights, &quantization, work.out.width, work.out.channels, out);
+  } else {
+    tflfuse_depthwise_row(&window, weights, &quantization, work.out.width, work.out.channels / channels, out);
+  }
+}
+
+void Pool(const Run& run, const Work& work) {
+  const StageRecord& s = work.stage;
+  const Rows rows = RowsFor(s, work.row);
+  const uint32_t begin = ClipRow(rows.begin, work.in.height), end = ClipRow(rows.end, work.in.height);
+  for (uint32_t row = begin; row < end; ++row) run.rows[row - begin] = InRow(run, s.input, work.in, row);
+  const TflfusePool pool = {run.rows,         end - begin,   s.kernel_w,  s.stride_w, s.pad_left, work.in.width,
+                            work.in.channels, s.clamp_min,   s.clamp_max};
+  if (Is(s, Kind::kMaxPool)) {
+    tflfuse_max_pool_row(&pool, work.out.width, OutRow(run, work));
+  } else {
+    tflfuse_average_pool_row(&pool, work.out.width, OutRow(run, work));
+  }
+}
+
+void Add(const Run& run, const Work& work) {
+  const StageRecord& s = work.stage;
+  TflfuseAdd add = {work.in.zero_point, s.input_multiplier,  s.input_shift, 0,           s.other_multiplier,
+                    s.other_shift,      s.multiplier,        s.shift,       work.out.zero_point,
+                    s.clamp_min,        s.clamp_max};
+  const int8_t* a = InRow(run, s.input, work.in, work.row);
+  const uint32_t width = work.out.width, channels = work.out.channels;
+  if (s.other == kNoValue) {
+    tflfuse_add_constant_row(&add, a, Constant<int32_t>(run, s.bias), width, channels, OutRow(run, work));
+    return;
+  }
+  const ValueRecord other = run.chain.Value(s.other);
+  add.b_zero_point = other.zero_point;
+  tflfuse_add_row(&add, a, InRow(run, s.other, other, work.row), width * channels, OutRow(run, work));
+}
+
+void Accumulate(const Run& run, const Work& work) {
+  const StageRecord& s = work.stage;
+  const uint32_t channels = work.in.channels;
+  int32_t* sums = Sums(run, s);
+  if (work.row == 0) memset(sums, 0, channels * sizeof *sums);
+  tflfuse_accumulate_row(InRow(run, s.input, work.in, work.row), work.in.width, channels, sums);
+  if (work.row + 1u < work.in.height) return;
+  const Work pixel = {s, work.in, work.out, 0};
+  const uint32_t count = static_cast<uint32_t>(work.in.height) * work.in.width;
+  if (Is(s, Kind::kGlobalAverage)) {
+    tflfuse_average_pixel(sums, static_cast<int32_t>(count), s.clamp_min, s.clamp_max, channels, OutRow(run, pixel));
+    return;
+  }
+  const uint32_t offset = count * static_cast<uint32_t>(work.in.zero_point);
+  const TflfuseMean mean = {static_cast<int32_t>(offset), s.multiplier, s.shift,
+                            work.out.zero_point,          s.clamp_min,  s.clamp_max};
+  tflfuse_mean_pixel(&mean, sums, channels, OutRow(run, pixel));
+}
+
+void MakeRow(const Run& run, uint32_t s, uint32_t row) {
+  Work work;
+  work.stage = run.chain.Stage(s);
+  work.in = run.chain.Value(work.stage.input);
+  work.out = run.chain.Value(run.chain.inputs + s);
+  work.row = row;
+  const uint32_t input = work.stage.input;
+  const uint32_t bytes = static_cast<uint32_t>(work.out.width) * work.out.channels;
+  switch (static_cast<Kind>(work.stage.kind)) {
+    case Kind::kCopy:
+      memcpy(OutRow(run, work), InRow(run, input, work.in, row), bytes);
+      return;
+    case Kind::kConv:
+    case Kind::kDepthwise:
+      Convolve(run, work);
+      return;
+    case Kind::kAdd:
+      Add(run, work);
+      return;
+    case Kind::kAveragePool:
+    case Kind::kMaxPool:
+      Pool(run, work);
+      return;
+    case Kind::kMean:
+    case Kind::kGlobalAverage:
+      Accumulate(run, work);
+      return;
+    case Kind::kTable:
+      tflfuse_table_row(Constant<int8_t>(run, work.stage.weights), InRow(run, input, work.in, row), bytes,
+                        OutRow(run, work));
+      return;
+    case Kind::kTranspose:
+      tflfuse_transpose_row(InRow(run, input, work.in, 0) + row * work.out.width,
+                            static_cast<uint32_t>(work.out.height) * work.out.width, work.out.width,
+                            work.out.channels, OutRow(run, work));
+      return;
+  }
+}
+
+// What is the same in every inference: the columns beside ring rows and the rows above and below planes.
+void FillPadding(const Run& run) {
+  for (uint32_t s = 0; s < run.chain.stages; ++s) {
+    const StageRecord stage = run.chain.Stage(s);
+    const ValueRecord in = run.chain.Value(stage.input), out = run.chain.Value(run.chain.inputs + s);
+    const bool convolves = Is(stage, Kind::kConv) || Is(stage, Kind::kDepthwise);
+    if (convolves && stage.scratch != kNoOffset) {
+      memset(run.scratch + stage.scratch, in.zero_point, SegmentBytes(stage, in));
+    }
+    for (uint32_t row = 0; row < out.ring_rows; ++row) {
+      int8_t* pixels = RingRow(run, out, row);
+      const uint32_t left = static_cast<uint32_t>(out.pad_left) * out.channels;
+      memset(pixels - left, out.zero_point, left);
+      memset(pixels + static_cast<uint32_t>(out.width) * out.channels, out.zero_point,
+             static_cast<uint32_t>(out.pad_right) * out.channels);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tflfuse
+
+extern "C" void tflfuse_chain_run(const uint8_t* options, const int8_t* constants, const int8_t* const* inputs,
+                                  int8_t* output, void* scratch) {
+  using namespace tflfuse;
+  const ChainView chain(options, ReadHeader(options));
+  uint8_t* memory = static_cast<uint8_t*>(scratch);
+  const uint32_t stages = chain.stages;
+  void* rows = memory + stages * kStateBytes;
+  const Run run = {chain, constants, inputs, output, memory, static_cast<const int8_t**>(rows)};
+  Schedule schedule = {static_cast<uint16_t*>(scratch), memory + stages * sizeof(uint16_t), chain.Last()};
+  memset(schedule.done, 0, stages * sizeof(uint16_t));
+  FillPadding(run);
+  while (!IsFinished(chain, schedule)) {
+    const uint32_t s = NextStage(chain, &schedule);
+    MakeRow(run, s, schedule.done[s]);
+    FinishRow(chain, &schedule);
+  }
+}

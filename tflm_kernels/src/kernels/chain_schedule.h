@@ -1,0 +1,82 @@
+// The order in which the stages of a chain make their rows. tflfuse_chain_check replays what tflfuse_chain_run does.
+//
+// To make the last stage's next row, a stage whose input rows are missing waits for their producer, which may wait in
+// turn. A stage is named as the one that waited, so that nothing recurses.
+#ifndef TFLFUSE_KERNELS_CHAIN_SCHEDULE_H_
+#define TFLFUSE_KERNELS_CHAIN_SCHEDULE_H_
+
+#include <stdint.h>
+
+#include "chain_view.h"
+
+namespace tflfuse {
+
+// done: rows that each stage has made; rows it has consumed where it accumulates. waiting: who wants its next row.
+struct Schedule {
+  uint16_t* done;
+  uint8_t* waiting;
+  uint32_t current;
+};
+static_assert(sizeof(uint16_t) + sizeof(uint8_t) <= kStateBytes, "the state of a stage fits");
+
+// Rows of an input, unclipped; end is behind the last.
+struct Rows {
+  int32_t begin;
+  int32_t end;
+};
+
+// What a stage looks at for one of its rows; an accumulating stage for the next row it consumes.
+inline Rows RowsFor(const StageRecord& stage, uint32_t row) {
+  if (!HasWindow(stage)) return {static_cast<int32_t>(row), static_cast<int32_t>(row) + 1};
+  const int32_t begin = static_cast<int32_t>(row * stage.stride_h) - stage.pad_top;
+  return {begin, begin + (stage.kernel_h - 1) * stage.dilation_h + 1};
+}
+
+inline uint32_t ClipRow(int32_t row, uint32_t height) {
+  return row < 0 ? 0 : static_cast<uint32_t>(row) < height ? static_cast<uint32_t>(row) : height;
+}
+
+// Rows of its output that a stage has made.
+inline uint32_t Made(const ChainView& chain, const Schedule& schedule, uint32_t s) {
+  const StageRecord stage = chain.Stage(s);
+  const uint32_t done = schedule.done[s];
+  if (!Accumulates(stage)) return done;
+  return done == chain.Value(stage.input).height ? 1 : 0;
+}
+
+inline bool IsMissing(const ChainView& chain, const Schedule& schedule, uint32_t v, const Rows& rows) {
+  return chain.IsInner(v) &&
+         Made(chain, schedule, v - chain.inputs) < ClipRow(rows.end, chain.Value(v).height);
+}
+
+// The stage that is able to make or consume a row, on the way to the one that wants it.
+inline uint32_t NextStage(const ChainView& chain, Schedule* schedule) {
+  for (;;) {
+    const uint32_t s = schedule->current;
+    const StageRecord stage = chain.Stage(s);
+    const Rows rows = RowsFor(stage, schedule->done[s]);
+    uint32_t missing = stage.input;
+    if (!IsMissing(chain, *schedule, missing, rows)) {
+      missing = stage.other;
+      if (!Is(stage, Kind::kAdd) || missing == kNoValue || !IsMissing(chain, *schedule, missing, rows)) return s;
+    }
+    schedule->waiting[missing - chain.inputs] = static_cast<uint8_t>(s);
+    schedule->current = missing - chain.inputs;
+  }
+}
+
+// Note that the current stage has made or consumed its row.
+inline void FinishRow(const ChainView& chain, Schedule* schedule) {
+  const uint32_t s = schedule->current;
+  ++schedule->done[s];
+  const bool accumulating = Accumulates(chain.Stage(s)) && Made(chain, *schedule, s) == 0;
+  if (!accumulating && s != chain.Last()) schedule->current = schedule->waiting[s];
+}
+
+inline bool IsFinished(const ChainView& chain, const Schedule& schedule) {
+  return Made(chain, schedule, chain.Last()) == chain.Value(chain.inputs + chain.Last()).height;
+}
+
+}  // namespace tflfuse
+
+#endif  // TFLFUSE_KERNELS_CHAIN_SCHEDULE_H_

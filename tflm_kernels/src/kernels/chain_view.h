@@ -1,0 +1,55 @@
+// The records in a chain's options, read where they lie.
+#ifndef TFLFUSE_KERNELS_CHAIN_VIEW_H_
+#define TFLFUSE_KERNELS_CHAIN_VIEW_H_
+
+#include <stdint.h>
+
+#include "chain_options.h"
+
+namespace tflfuse {
+
+// The bytes of the whole options, whose header is known.
+inline uint32_t OptionsBytes(const Header& header) {
+  return kHeaderBytes + (header.inputs + header.stages) * kValueRecordBytes + header.stages * kStageRecordBytes;
+}
+
+// Where the scratch memory behind the stages' state and the row pointers begins.
+inline uint32_t ScratchBegin(const Header& header) {
+  return header.stages * kStateBytes + header.rows_max * kRowBytes;
+}
+
+struct ChainView {
+  const uint8_t* values;
+  const uint8_t* records;
+  uint32_t inputs;
+  uint32_t stages;
+
+  ChainView(const uint8_t* options, const Header& header)
+      : values(options + kHeaderBytes),
+        records(values + (header.inputs + header.stages) * kValueRecordBytes),
+        inputs(header.inputs),
+        stages(header.stages) {}
+
+  ValueRecord Value(uint32_t v) const { return ReadValueRecord(values + v * kValueRecordBytes); }
+  StageRecord Stage(uint32_t s) const { return ReadStageRecord(records + s * kStageRecordBytes); }
+  uint32_t Last() const { return stages - 1; }
+  bool IsInner(uint32_t v) const { return v >= inputs; }
+};
+
+inline uint32_t Pitch(const ValueRecord& value) {
+  return (static_cast<uint32_t>(value.pad_left) + value.width + value.pad_right) * value.channels;
+}
+
+inline bool Is(const StageRecord& stage, Kind kind) { return stage.kind == static_cast<uint8_t>(kind); }
+
+// The kinds that take the input one row at a time and make a single pixel of it.
+inline bool Accumulates(const StageRecord& stage) { return Is(stage, Kind::kMean) || Is(stage, Kind::kGlobalAverage); }
+
+inline bool HasWindow(const StageRecord& stage) {
+  return Is(stage, Kind::kConv) || Is(stage, Kind::kDepthwise) || Is(stage, Kind::kAveragePool) ||
+         Is(stage, Kind::kMaxPool);
+}
+
+}  // namespace tflfuse
+
+#endif  // TFLFUSE_KERNELS_CHAIN_VIEW_H_
