@@ -16,6 +16,8 @@ VERSION = 1
 """Of this layout."""
 MAX_STAGES = 128
 """Stages in one chain."""
+MAX_VALUES = 144
+"""Outside tensors and stages together."""
 MAX_INPUTS = 16
 """Outside tensors of one chain."""
 MAX_WINDOW = 131071

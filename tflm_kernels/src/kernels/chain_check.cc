@@ -55,7 +55,7 @@ const char* CheckHeader(const uint8_t* options, uint32_t length) {
   TFLFUSE_EXPECT(header.inputs >= 1 && header.inputs <= kMaxInputs, "the number of inputs is out of range");
   TFLFUSE_EXPECT(header.stages >= 1 && header.stages <= kMaxStages, "the number of stages is out of range");
   TFLFUSE_EXPECT(length == OptionsBytes(header), "the options have the wrong length");
-  TFLFUSE_EXPECT(header.scratch_bytes <= kFarthest && header.scratch_bytes >= ScratchBegin(header),
+  TFLFUSE_EXPECT(header.scratch_bytes <= INT32_MAX && header.scratch_bytes >= ScratchBegin(header),
                  "the scratch memory is too small or too large");
   return nullptr;
 }

@@ -11,6 +11,7 @@ constexpr char kOperator[] = "TFLFUSE_CHAIN_1";
 constexpr uint32_t kMagic = 1212368468u;  // The bytes TFCH.
 constexpr uint32_t kVersion = 1u;  // Of this layout.
 constexpr uint32_t kMaxStages = 128u;  // Stages in one chain.
+constexpr uint32_t kMaxValues = 144u;  // Outside tensors and stages together.
 constexpr uint32_t kMaxInputs = 16u;  // Outside tensors of one chain.
 constexpr uint32_t kMaxWindow = 131071u;  // Elements in a window: 2^31 / 2^14, so that a sum cannot overflow.
 constexpr uint32_t kNoValue = 255u;  // In place of a value's number.
