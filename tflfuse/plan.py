@@ -92,7 +92,7 @@ class View:
     @staticmethod
     def of(model: Model, number: int) -> View:
         graph = model.subgraphs[number]
-        signed = (t for s in model.signatures or () if s.subgraph_index == number for _, t in s.outputs)
+        signed = (t for s in model.signatures or () for _, t in s.outputs)
         return View(number, graph, producers_of(graph), readers_of(graph), frozenset((*graph.outputs, *signed)))
 
     def check_inside(self, rule: Rule, match: Match) -> None:
@@ -223,7 +223,7 @@ def apply(model: Model, plan: Plan) -> None:
     for number, graph in enumerate(model.subgraphs):
         steps = [s for s in plan.steps if s.replacement is not None and s.graph == number]
         if steps:
-            rebuild(model, graph, steps, View.of(model, number).results)
+            rebuild(graph, steps, View.of(model, number).results)
     for edit in (e for s in plan.steps for e in s.edits):
         if isinstance(edit, Rebuffer):
             edit.tensor.buffer = edit.buffer
@@ -234,7 +234,7 @@ def apply(model: Model, plan: Plan) -> None:
     prune(model)
 
 
-def rebuild(model: Model, graph: Subgraph, steps: list[Step], results: frozenset[Tensor]) -> None:
+def rebuild(graph: Subgraph, steps: list[Step], results: frozenset[Tensor]) -> None:
     """Put the steps' operators where their roots stood, rename values, and remove what became dead."""
     at_root = {s.removed[-1]: s for s in steps}
     gone = {o for s in steps for o in s.removed}
@@ -248,8 +248,7 @@ def rebuild(model: Model, graph: Subgraph, steps: list[Step], results: frozenset
             settle(step.replacement, operator.outputs[0], results, names)
         elif operator not in gone:
             operators.append(operator)
-    rename(model, graph, operators, names)
-    wanted |= {names.get(t, t) for t in wanted}
+    rename(operators, names)
     graph.operators = without_dead(operators, wanted, results)
     known = set(graph.tensors)
     fresh = (t for o in graph.operators for t in (*o.inputs, *o.outputs) if t is not None)
@@ -266,8 +265,8 @@ def settle(new: Replacement, result: Tensor, results: frozenset[Tensor], names: 
         result.buffer = Buffer(np.frombuffer(data.tobytes(), np.uint8))
 
 
-def rename(model: Model, graph: Subgraph, operators: list[Operator], names: dict[Tensor, Tensor]) -> None:
-    """Let every mention of a value that goes name the one that stays."""
+def rename(operators: list[Operator], names: dict[Tensor, Tensor]) -> None:
+    """Let every operator name the value that stays instead of one that goes; an output of the graph never goes."""
     if not names:
         return
 
@@ -279,9 +278,6 @@ def rename(model: Model, graph: Subgraph, operators: list[Operator], names: dict
     for operator in operators:
         operator.inputs = [t and final(t) for t in operator.inputs]
         operator.outputs = [final(t) for t in operator.outputs]
-    graph.outputs = [final(t) for t in graph.outputs]
-    for signature in model.signatures or ():
-        signature.outputs = [(n, final(t)) for n, t in signature.outputs]
 
 
 def without_dead(operators: list[Operator], wanted: set[Tensor], results: frozenset[Tensor]) -> list[Operator]:
