@@ -135,7 +135,7 @@ def test_absent_vectors_stay_absent_and_empty_ones_empty(value: Any) -> None:
     model.subgraphs.append(schema.SubGraphT())
     model.subgraphs[1].inputs = model.subgraphs[1].outputs = value
     model.subgraphs[1].operators = model.subgraphs[1].tensors = value
-    model.subgraphs[0].operators[0].intermediates = value
+    model.subgraphs[0].operators[0].intermediates = model.subgraphs[0].tensors[3].shape = value
     data = packed(model)
     assert difference(objects(data), objects(rewritten(data))) == ""
 
@@ -199,18 +199,19 @@ def test_two_signatures_follow_their_tensors() -> None:
     assert (first.key, second.key, second.inputs, second.outputs) == (b"a", None, [(None, graph.inputs[0])], [])
 
 
-def with_plan(offsets: list[int], header: tuple[int, int] = (1, 0)) -> tuple[Model, bytes]:
+def with_plan(*words: int, shared: bool = False) -> bytes:
+    """A file of four tensors whose second metadata entry is a memory plan, on buffer 1."""
     b, y = small()
     model = b.model(y)
-    words = np.array([*header, len(offsets), *offsets], "<i4")
-    plan = Metadata(b"OfflineMemoryAllocation", Buffer(words.view(np.uint8)))
-    model.metadata = [Metadata(b"before", Buffer(np.ones(3, np.uint8))), plan, Metadata(b"opaque", model.buffers[0])]
+    plan = Metadata(b"OfflineMemoryAllocation", Buffer(np.array(words, "<i4").view(np.uint8)))
+    other = plan.buffer if shared else model.buffers[0]
+    model.metadata = [Metadata(b"before", Buffer(np.ones(3, np.uint8))), plan, Metadata(b"opaque", other)]
     model.buffers[1:1] = [plan.buffer]
-    return model, flatbuffer.write(model)
+    return flatbuffer.write(model)
 
 
 def test_a_memory_plan_follows_its_tensors() -> None:
-    _, data = with_plan([0, -1, -1, 32])
+    data = with_plan(1, 0, 4, 0, -1, -1, 32)
     model = flatbuffer.read(data)
     assert [t.arena_offset for t in model.subgraphs[0].tensors] == [0, -1, -1, 32]
     assert [m.name for m in model.metadata or []] == [b"before", b"opaque"] and model.notes == []
@@ -222,9 +223,11 @@ def test_a_memory_plan_follows_its_tensors() -> None:
     assert out.buffers[1].data.view("<i4").tolist() == [1, 0, 5, 64, 0, -1, -1, 32]
 
 
-@pytest.mark.parametrize("offsets", [[0, -1, -1], []])
-def test_a_memory_plan_that_does_not_fit_stays_as_it_is(offsets: list[int]) -> None:
-    _, data = with_plan(offsets)
+@pytest.mark.parametrize("words, shared", [
+    ((1, 0, 3, 0, -1, -1), False), ((1, 0, 0), False), ((), False), ((1, 0, 3, 0, -1, -1, 32), False),
+    ((1, 0, 4, 0, -1, -1), False), ((1, 0, 4, 0, -1, -1, 32), True)])
+def test_a_memory_plan_that_does_not_fit_stays_as_it_is(words: tuple[int, ...], shared: bool) -> None:
+    data = with_plan(*words, shared=shared)
     model = flatbuffer.read(data)
     assert model.memory_plan_version is None
     assert model.notes == ["the metadata OfflineMemoryAllocation do not fit the model and are kept as they are"]
@@ -254,6 +257,12 @@ def test_a_zip_tail_is_kept_and_still_opens(offsets: str) -> None:
     model.subgraphs[0].tensors.append(extra)
     out = flatbuffer.write(model)
     assert len(out) > len(data)
+    moved = out.index(b"PK\x03\x04")
+    if offsets == "from the start of the file":  # zipfile would find its way without, other readers would not
+        directory = struct.unpack_from("<L", out, out.rindex(b"PK\x05\x06") + 16)[0]
+        assert out[directory:directory + 4] == b"PK\x01\x02"
+        assert struct.unpack_from("<L", out, directory + 42)[0] == moved
+        assert moved % 16 == len(padded) % 16  # stored files are as aligned as they were
     with zipfile.ZipFile(io.BytesIO(out)) as z:
         assert z.read("labels.txt") == b"cat\ndog\n" and z.read("more/notes.txt") == b"x" * 100
         assert z.testzip() is None and z.comment == b"a comment"
@@ -267,10 +276,11 @@ def test_a_zip_tail_cut_short_is_told() -> None:
     assert len(notes) == 1 and notes[0].endswith("bytes behind the model, which no table refers to, are left out")
 
 
-def test_a_broken_zip_tail_is_refused() -> None:
+@pytest.mark.parametrize("signature", [b"PK\x01\x02", b"PK\x03\x04"])
+def test_a_broken_zip_tail_is_refused(signature: bytes) -> None:
     b, y = small()
     data = bytearray(archive(b.bytes(y)))
-    data[data.index(b"PK\x01\x02")] = 0
+    data[data.index(signature)] = 0
     with pytest.raises(BadModel, match="ZIP archive behind the model"):
         flatbuffer.read(bytes(data))
 
