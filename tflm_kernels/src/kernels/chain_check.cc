@@ -168,6 +168,13 @@ const char* CheckAccumulation(const Check& check, const Stage& stage) {
 const char* CheckTable(const Check& check, const Stage& stage) {
   TFLFUSE_EXPECT(SamePlane(stage.in, stage.out), "a table changes the shape");
   TFLFUSE_EXPECT(InConstants(check, stage.record.weights, 256, 1), "a table lies outside the constants");
+  if (!IsInPlace(stage.in, stage.out)) return nullptr;
+  TFLFUSE_EXPECT(stage.in.ring_rows == stage.out.ring_rows && stage.in.pad_left == stage.out.pad_left &&
+                     stage.in.pad_right == stage.out.pad_right,
+                 "a table in place has two different rings");
+  uint32_t readers = 0;
+  for (uint32_t s = 0; s < check.chain.stages; ++s) readers += Reads(check.chain.Stage(s), stage.record.input);
+  TFLFUSE_EXPECT(readers == 1, "a table in place overwrites what others read");
   return nullptr;
 }
 

@@ -6,11 +6,6 @@
 namespace tflfuse {
 namespace {
 
-// Whether a stage writes over its input's rows.
-bool IsInPlace(const ValueRecord& in, const ValueRecord& out) {
-  return in.ring_rows != 0 && out.ring_rows != 0 && in.ring_offset == out.ring_offset;
-}
-
 // The first row of its input that a stage has still to read.
 uint32_t FirstNeeded(const ChainView& chain, const Schedule& schedule, uint32_t s, const StageRecord& stage,
                      uint32_t height) {
@@ -24,8 +19,7 @@ uint32_t FreedRows(const ChainView& chain, const Schedule& schedule, uint32_t v)
   uint32_t freed = UINT32_MAX;
   for (uint32_t s = v - chain.inputs + 1; s < chain.stages; ++s) {
     const StageRecord stage = chain.Stage(s);
-    const bool reads = stage.input == v || (Is(stage, Kind::kAdd) && stage.other == v);
-    if (!reads) continue;
+    if (!Reads(stage, v)) continue;
     const ValueRecord value = chain.Value(v);
     const uint32_t needed = FirstNeeded(chain, schedule, s, stage, value.height);
     if (needed < freed) freed = needed;

@@ -50,6 +50,15 @@ inline bool HasWindow(const StageRecord& stage) {
          Is(stage, Kind::kMaxPool);
 }
 
+// Whether a stage writes over its input's rows: a table may.
+inline bool IsInPlace(const ValueRecord& in, const ValueRecord& out) {
+  return in.ring_rows != 0 && out.ring_rows != 0 && in.ring_offset == out.ring_offset;
+}
+
+inline bool Reads(const StageRecord& stage, uint32_t v) {
+  return stage.input == v || (Is(stage, Kind::kAdd) && stage.other == v);
+}
+
 }  // namespace tflfuse
 
 #endif  // TFLFUSE_KERNELS_CHAIN_VIEW_H_

@@ -7,11 +7,6 @@ namespace {
 
 constexpr uint32_t kBlock = 16;  // channels summed together: one vector register of bytes
 
-// Whole blocks have a fixed length, for the compiler's sake.
-inline void MultiplyAddBlock(const int8_t* x, const int8_t* w, int32_t* sums) {
-  for (uint32_t c = 0; c < kBlock; ++c) sums[c] += x[c] * w[c];
-}
-
 inline void MultiplyAdd(const int8_t* x, const int8_t* w, uint32_t n, int32_t* sums) {
   for (uint32_t c = 0; c < n; ++c) sums[c] += x[c] * w[c];
 }
@@ -28,26 +23,40 @@ void Repeat(const int8_t* x, uint32_t first, uint32_t multiplier, uint32_t n, in
   }
 }
 
+// Where row k of the window at x begins.
+inline const int8_t* RowAt(const TflfuseWindow& window, uint32_t k, uint32_t x) {
+  const bool inner = k >= window.inner_begin && k < window.inner_end;
+  return window.rows[k] + (inner ? x * window.stride : 0);
+}
+
 // The sums of n <= kBlock output channels from the first on, for the window at x.
 void Sum(const TflfuseWindow& window, const int8_t* weights, uint32_t multiplier, uint32_t x, uint32_t first, uint32_t n,
          int32_t* sums) {
   const uint32_t out_channels = window.channels * multiplier;
   const int8_t* w = weights + first;
   for (uint32_t k = 0; k < window.kernel_h; ++k) {
-    const bool inner = k >= window.inner_begin && k < window.inner_end;
-    const int8_t* row = window.rows[k] + (inner ? x * window.stride : 0);
+    const int8_t* row = RowAt(window, k, x);
     for (uint32_t tap = 0; tap < window.kernel_w; ++tap, row += window.dilation, w += out_channels) {
+      if (multiplier == 1) {
+        MultiplyAdd(row + first, w, n, sums);
+        continue;
+      }
       int8_t repeated[kBlock];
-      const int8_t* from = row + first;
-      if (multiplier != 1) {
-        Repeat(row, first, multiplier, n, repeated);
-        from = repeated;
-      }
-      if (n == kBlock) {
-        MultiplyAddBlock(from, w, sums);
-      } else {
-        MultiplyAdd(from, w, n, sums);
-      }
+      Repeat(row, first, multiplier, n, repeated);
+      MultiplyAdd(repeated, w, n, sums);
+    }
+  }
+}
+
+// The same for a whole block without multiplier: loops of fixed length, for the compiler's sake.
+void SumBlock(const TflfuseWindow& window, const int8_t* weights, uint32_t x, uint32_t first, int32_t* sums) {
+  const int8_t* w = weights + first;
+  for (uint32_t k = 0; k < window.kernel_h; ++k) {
+    const int8_t* in = RowAt(window, k, x) + first;
+    for (uint32_t tap = 0; tap < window.kernel_w; ++tap, in += window.dilation, w += window.channels) {
+      int16_t products[kBlock];
+      for (uint32_t c = 0; c < kBlock; ++c) products[c] = static_cast<int16_t>(in[c] * w[c]);
+      for (uint32_t c = 0; c < kBlock; ++c) sums[c] += products[c];
     }
   }
 }
@@ -66,7 +75,11 @@ extern "C" void tflfuse_depthwise_row(const TflfuseWindow* window, const int8_t*
     int8_t* out = output + first;
     for (uint32_t x = 0; x < width; ++x, out += out_channels) {
       int32_t sums[kBlock] = {};
-      Sum(*window, weights, multiplier, x, first, n, sums);
+      if (n == kBlock && multiplier == 1) {
+        SumBlock(*window, weights, x, first, sums);
+      } else {
+        Sum(*window, weights, multiplier, x, first, n, sums);
+      }
       for (uint32_t c = 0; c < n; ++c) {
         const uint32_t channel = first + c;
         out[c] = Quantized(WrappingAdd(sums[c], q.bias[channel]), q.multipliers[channel], q.shifts[channel],
