@@ -1,11 +1,9 @@
 """What no rule touched comes out as it went in, and lies where kernels can load it."""
 from __future__ import annotations
 
-import io
 import os
 import struct
 import tracemalloc
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -232,57 +230,6 @@ def test_a_memory_plan_that_does_not_fit_stays_as_it_is(words: tuple[int, ...], 
     assert model.memory_plan_version is None
     assert model.notes == ["the metadata OfflineMemoryAllocation do not fit the model and are kept as they are"]
     assert flatbuffer.write(model) == data
-
-
-def archive(start: bytes = b"") -> bytes:
-    file = io.BytesIO(start)
-    with zipfile.ZipFile(file, "a") as z:
-        z.writestr("labels.txt", "cat\ndog\n")
-        z.writestr("more/notes.txt", "x" * 100, zipfile.ZIP_DEFLATED)
-        z.comment = b"a comment"
-    return file.getvalue()
-
-
-@pytest.mark.parametrize("offsets", ["from the start of the file", "from the start of the archive"])
-def test_a_zip_tail_is_kept_and_still_opens(offsets: str) -> None:
-    b, y = small()
-    plain = b.bytes(y)
-    padded = plain + bytes(7)
-    data = archive(padded) if offsets == "from the start of the file" else padded + archive()
-    model = flatbuffer.read(data)
-    assert model.tail[:4] == b"PK\x03\x04"
-    assert difference(objects(plain), objects(flatbuffer.write(model))) == ""
-    model.subgraphs[0].tensors[1].buffer.data = np.zeros(6, np.uint8)
-    extra = Tensor.constant(np.zeros(1000, np.int8))
-    model.subgraphs[0].tensors.append(extra)
-    out = flatbuffer.write(model)
-    assert len(out) > len(data)
-    moved = out.index(b"PK\x03\x04")
-    if offsets == "from the start of the file":  # zipfile would find its way without, other readers would not
-        directory = struct.unpack_from("<L", out, out.rindex(b"PK\x05\x06") + 16)[0]
-        assert out[directory:directory + 4] == b"PK\x01\x02"
-        assert struct.unpack_from("<L", out, directory + 42)[0] == moved
-        assert moved % 16 == len(padded) % 16  # stored files are as aligned as they were
-    with zipfile.ZipFile(io.BytesIO(out)) as z:
-        assert z.read("labels.txt") == b"cat\ndog\n" and z.read("more/notes.txt") == b"x" * 100
-        assert z.testzip() is None and z.comment == b"a comment"
-    assert rewritten(out) == out
-
-
-def test_a_zip_tail_cut_short_is_told() -> None:
-    b, y = small()
-    data = archive(b.bytes(y))
-    notes = flatbuffer.read(data[:-40]).notes
-    assert len(notes) == 1 and notes[0].endswith("bytes behind the model, which no table refers to, are left out")
-
-
-@pytest.mark.parametrize("signature", [b"PK\x01\x02", b"PK\x03\x04"])
-def test_a_broken_zip_tail_is_refused(signature: bytes) -> None:
-    b, y = small()
-    data = bytearray(archive(b.bytes(y)))
-    data[data.index(signature)] = 0
-    with pytest.raises(BadModel, match="ZIP archive behind the model"):
-        flatbuffer.read(bytes(data))
 
 
 def test_buffers_keep_their_order_and_sharing() -> None:
