@@ -1,7 +1,9 @@
 """What every fold is held against: the same bits, or no larger an error, in the interpreter."""
 from __future__ import annotations
 
+import atexit
 from collections.abc import Sequence
+from functools import cache
 
 from tflfuse import flatbuffer
 from tflfuse.inputs import tries
@@ -9,12 +11,20 @@ from tflfuse.ir import Array, Model, Tensor
 from tflfuse.part import part_error
 from tflfuse.pattern import Rule, Sweep
 from tflfuse.plan import Plan, rewrite
-from tflfuse.runner import LiteRt
+from tflfuse.runner import LiteRt, Runner
 from tflfuse.tflm import Interpreter
 
 from ..build import Build, names
 
 Rules = Sequence[Rule | Sweep]
+
+
+@cache
+def runner() -> Runner:
+    """One process for all measurements: starting one takes longer than a measurement."""
+    one = Runner()
+    atexit.register(one.__exit__, None, None, None)
+    return one
 
 
 def outputs(data: bytes, runs: int = 4, litert: bool = False) -> list[Array]:
@@ -54,7 +64,7 @@ def closer(b: Build, *out: Tensor, rules: Rules, runs: int | None = None) -> Mod
     """Fold something that changes bits, go no further from the real-valued function."""
     before, after, model, plan = folded(b, *out, rules=rules)
     assert plan.steps and not plan.exact
-    error = part_error(before, after, runs)
+    error = part_error(before, after, runs, runner())
     assert error is not None and error.counted >= 1000
     assert error.accepted, error
     assert error.overall_after <= error.overall_before, error

@@ -65,7 +65,8 @@ def test_probabilities_whose_range_holds_one() -> None:
 
 
 @pytest.mark.parametrize("activation,scale,zero_point,clipped", [
-    ("RELU", 0.05, -128, "[0, 12.75]"), ("RELU6", 5.9 / 255, -128, "[0, 5.9]"), ("NONE", 0.05, 0, "[-6.4, 6.35]")])
+    ("RELU", 0.05, -128, "[0, 12.75]"), ("RELU6", 5.9 / 255, -128, "[0, 5.9]"), ("NONE", 0.05, 0, "[-6.4, 6.35]"),
+    ("RELU_N1_TO_1", 0.01, -128, "[0, 2.55]"), ("RELU_N1_TO_1", 0.01, 127, "[-2.55, 0]")])
 def test_what_is_clipped_may_be_meant(activation: str, scale: float, zero_point: int, clipped: str) -> None:
     b = Build()
     x = computed(b, "CONV_2D", FLOAT, activation=activation)
