@@ -112,7 +112,7 @@ def _shared(number: int, count: int, stops: Sequence[Stop], readers: list[list[i
             break
         place[count + later] = len(part) - 1
         furthest = max([furthest, *readers[count + later]])
-    return simulated((), tuple(part), made[-1])[0]
+    return max(1, simulated((), tuple(part), made[-1])[0])  # 0, where padding is all that is read, would say: a tensor
 
 
 @lru_cache(maxsize=1 << 14)
