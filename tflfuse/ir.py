@@ -152,6 +152,11 @@ class Tensor:
         return int(np.prod(self.shape, dtype=np.int64))
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of the value in memory; refused for types whose elements are no whole bytes."""
+        return self.size * self.dtype.itemsize
+
+    @property
     def is_constant(self) -> bool:
         return len(self.buffer) > 0 and not self.is_variable
 

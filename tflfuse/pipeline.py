@@ -2,13 +2,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from . import flatbuffer
+from . import flatbuffer, invariants
 from .folds import FOLDS, KEEP_DYNAMIC
+from .fusions import chain_runs
 from .ir import Model
-from .plan import Key, Plan, Refusal, rewrite
+from .pattern import Rule, Sweep
+from .plan import Key, Plan, Refusal, Step, apply, rewrite
 from .report import Report
 
 NUMBERS_TENSORS = frozenset({b"COMPRESSION_METADATA"})
@@ -39,9 +41,24 @@ def fuse(model: bytes, custom_ops: bool = True, exact: bool = False, keep_dynami
         reason = f"its metadata {fixed.name.decode()} refers to tensors by number"
         done = Plan((), (Refusal("every rule", "", "the model", reason),))
     else:
-        done = rewrite(graph, KEEP_DYNAMIC if keep_dynamic else FOLDS, exact, excluded, progress)
+        done = fused(graph, KEEP_DYNAMIC if keep_dynamic else FOLDS, custom_ops, exact, excluded, progress)
     written = flatbuffer.write(graph) if done.steps else bytes(model)
     return Result(written, Report(done, before, operator_counts(graph), len(model), len(written), tuple(graph.notes)))
+
+
+def fused(graph: Model, folds: Sequence[Rule | Sweep], custom_ops: bool, exact: bool, excluded: frozenset[Key],
+          progress: Callable[[Plan], None]) -> Plan:
+    """Folds until nothing is left to do, then runs of operators to custom operators, and so on until both are done."""
+    steps: list[Step] = []
+    while True:
+        folded = rewrite(graph, folds, exact, excluded, progress)
+        runs = chain_runs(graph) if custom_ops else Plan()
+        steps += (*folded.steps, *runs.steps)
+        if not runs.steps:
+            return Plan(tuple(steps), (*folded.refusals, *runs.refusals))
+        apply(graph, runs)
+        invariants.check(graph)
+        progress(runs)
 
 
 def operator_counts(model: Model) -> Counter[str]:

@@ -190,7 +190,7 @@ def first_step(rule: Rule, root: Operator, view: View, exact: bool, excluded: fr
                 raise Refused("the result would not be the same bits")
             view.check_replacement(match, new)
         except Refused as refused:
-            declined.append(refusal(rule, root, refused))
+            declined.append(refusal_of(rule.name, root, refused))
             continue
         if view.claim(match, new):
             return step_of(rule, match, new, view.number)
@@ -199,9 +199,10 @@ def first_step(rule: Rule, root: Operator, view: View, exact: bool, excluded: fr
     return None
 
 
-def refusal(rule: Rule, root: Operator, refused: Refused) -> Refusal:
+def refusal_of(rule: str, root: Operator, refused: Refused) -> Refusal:
+    """A rule's refusal of the match that ends in root."""
     at = refused.at.label if isinstance(refused.at, (Operator, Tensor)) else str(refused.at or "")
-    return Refusal(rule.name, root.place, root.label, refused.reason, at)
+    return Refusal(rule, root.place, root.label, refused.reason, at)
 
 
 def step_of(rule: Rule, match: Match, new: Replacement, number: int) -> Step:
@@ -314,6 +315,7 @@ def unused(model: Model) -> tuple[set[Tensor], set[Buffer], set[OperatorCode]]:
         tensors |= set(graph.tensors) - {*read, *graph.inputs, *graph.outputs, *signed}
     kept = {t.buffer for g in model.subgraphs for t in g.tensors if t not in tensors}
     kept |= {m.buffer for m in model.metadata or ()} | set(model.metadata_buffer or ()) | set(model.buffers[:1])
+    kept |= {b for b in (model.memory_plan_buffer,) if b is not None and model.memory_plan_version is not None}
     return tensors, set(model.buffers) - kept, set(model.operator_codes) - {o.code for o in model.operators}
 
 

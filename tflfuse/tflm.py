@@ -5,23 +5,30 @@ TFLM trusts its model: a bad one may end the process. `tflfuse.runner` runs it i
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tflite
 
+from .chain_codec import OPERATOR
 from .errors import TflfuseError
 from .ir import Array
 
 ARENA_SIZES = (64 << 20, 512 << 20, 4 << 30)
 """Bytes to try in turn. Pages that the interpreter does not touch cost nothing, so the first size is generous."""
+
+REGISTERER = "TflfuseRegister"
+"""What to hand to the wheel's custom_op_registerers once `library()` is loaded with RTLD_GLOBAL."""
 
 OUT_OF_ARENA = re.compile(r"missing: \d+|Requested: \d+|[Aa]rena size is too small|Failed to allocate")
 
@@ -75,6 +82,15 @@ class Interpreter:
         return Arena(int(found["total"]), int(found["head"]), int(found["tail"]))
 
 
+def library() -> Path:
+    """The shared library of the kernel pack for this machine; TflmError where it was not built."""
+    found = importlib.util.find_spec("tflfuse._kernels")
+    if found is None or found.origin is None:
+        raise TflmError("the kernel library was not built when tflfuse was installed: install a C++17 compiler "
+                        "(Debian, Ubuntu: apt-get install g++) and then tflfuse again")
+    return Path(found.origin)
+
+
 def name() -> str:
     """Which interpreter this is, for reports."""
     _runtime()
@@ -105,13 +121,21 @@ def _counts(model: bytes) -> tuple[int, int]:
 def _allocated(model: bytes) -> Any:
     """An interpreter with its tensors allocated, in the smallest arena tried that holds them."""
     runtime = _runtime()
+    registerers = [_loaded()] if OPERATOR.encode() in model else []
     for size in ARENA_SIZES:
         try:
             with _told("TFLM cannot load the model"):
-                return runtime.Interpreter.from_bytes(model, custom_op_registerers=[], arena_size=size)
+                return runtime.Interpreter.from_bytes(model, custom_op_registerers=registerers, arena_size=size)
         except TflmError as error:
             if size == ARENA_SIZES[-1] or not OUT_OF_ARENA.search(str(error)):
                 raise
+
+
+@lru_cache(maxsize=1)
+def _loaded() -> str:
+    """Load the kernels where the wheel looks for them, once; the name of their registerer."""
+    ctypes.CDLL(str(library()), mode=ctypes.RTLD_GLOBAL)
+    return REGISTERER
 
 
 @contextmanager
