@@ -35,7 +35,8 @@ class Kernel:
     """What TFLM computes sums of integers with.
 
     low, high: the ends of input and output integers. limit: the sum's magnitude stays below it. wide: 64-bit sums,
-    scaled by a multiplier of 16 bits (common.cc: MultiplyByQuantizedMultiplier for int64).
+    scaled by a multiplier of 16 bits (common.cc: MultiplyByQuantizedMultiplier for int64): up to 2^-15 off, a whole
+    step at the ends of an int16 output. That alone can make a folded operator worse or better than the original.
     """
 
     low: int
@@ -133,6 +134,11 @@ def better(a: Fitted, b: Fitted, one_scale: bool) -> Fitted:
                   np.where(take, b.variance, a.variance))
 
 
+def rescaled(operator: Linear, fitted: Fitted) -> bool:
+    """The weights had to be rounded anew because all channels share a scale."""
+    return operator.one_scale and not np.array_equal(np.abs(fitted.integers), np.abs(operator.integers()))
+
+
 def check_range(fitted: Fitted, inputs: Inputs, out_scale: float, kernel: Kernel) -> None:
     """Refuse sums that the kernel could not add up or scale: x * (1 << shift) must not wrap in 32 bits."""
     largest = np.abs(fitted.bias) + np.abs(fitted.integers).sum(1) * inputs.reach
@@ -174,7 +180,10 @@ def fits(values: Array, tensor: Tensor) -> Array:
 
 
 def require_no_further(before: Array, after: Array, one_scale: bool, at: object) -> None:
-    """Refuse a mean-square error that grows over all channels, or to more than twice in one of them."""
+    """Refuse a mean-square error that grows over all channels, or to more than twice in one of them.
+
+    one_scale: the weights were rounded anew to one scale, which is then the reason.
+    """
     near = 1 + 1e-3  # scales are rounded to float32
     if np.mean(after) > np.mean(before) * near or np.any(after > 2 * before * near):
         raise Refused(WORSE_ONE_SCALE if one_scale else WORSE, at)

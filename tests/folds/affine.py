@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tflfuse.ir import Array, Tensor
+from tflfuse.ir import Array, Model, Operator, Tensor
 
 from ..build import Build
 
@@ -25,7 +25,8 @@ def constant(b: Build, like: Tensor, values: Any) -> Tensor:
     return b.constant(whole.astype(like.dtype), scale, zero)
 
 
-def step(b: Build, name: str, x: Tensor, values: Any, scale: float = 1 / 24, first: bool = False, **more: Any) -> Tensor:
+def step(b: Build, name: str, x: Tensor, values: Any, scale: float = 1 / 24, first: bool = False,
+         **more: Any) -> Tensor:
     """An operator on x and a constant, its result scaled by `scale` (int16x8: by that over 256)."""
     k = constant(b, x, values)
     shape = more.pop("shape", x.shape)
@@ -33,3 +34,31 @@ def step(b: Build, name: str, x: Tensor, values: Any, scale: float = 1 / 24, fir
         wide = x.dtype == np.int16
         more = {"scale": scale / 256 if wide else scale, "zero_point": 0 if wide else 3, **more}
     return b.op(name, [k, x] if first else [x, k], shape, **more)
+
+
+def f32(values: Any) -> Array:
+    return np.asarray(values, np.float32)
+
+
+def i8(values: Any) -> Array:
+    return np.asarray(values, np.int8)
+
+
+def i32(values: Any) -> Array:
+    return np.asarray(values, np.int32)
+
+
+def read(operator: Operator, position: int) -> Tensor:
+    tensor = operator.inputs[position]
+    assert tensor is not None
+    return tensor
+
+
+def operand(model: Model, position: int) -> Tensor:
+    """What the last operator reads."""
+    return read(model.subgraphs[0].operators[-1], position)
+
+
+def scales(tensor: Tensor) -> Array:
+    assert tensor.quantization is not None and tensor.quantization.scale is not None
+    return tensor.quantization.scale

@@ -9,7 +9,8 @@ from ..affine import STEPS, Step, composed, read_steps, require_finite, require_
 from ..ir import Array, Operator, Tensor
 from ..linear import Linear, linear
 from ..pattern import Match, Replacement, chain, fold, op, replace_by, var
-from ..requantize import Fitted, Inputs, Kernel, accumulators, fit, fits, mean_square, output_error, require_no_further
+from ..requantize import (Fitted, Inputs, Kernel, accumulators, fit, fits, mean_square, output_error,
+                          require_no_further, rescaled)
 
 x, w, b = var("x"), var("w"), var("b", optional=True)
 direct = (op.CONV_2D | op.DEPTHWISE_CONV_2D | op.FULLY_CONNECTED)(x, w, b, name="conv")
@@ -68,4 +69,4 @@ def check_error(conv: Linear, steps: Sequence[Step], fitted: Fitted, gain: Array
     before = mean_square(value - (exact * gain + offset), inside)
     new_sums = accumulators(fitted.integers, fitted.bias, inputs, np.where(gain < 0, -1.0, 1.0))
     wrong = output_error(new_sums, inputs.scale * fitted.scales, last.outputs[0].scale, kernel) + fitted.offset
-    require_no_further(before, mean_square(wrong, inside) + fitted.variance, conv.one_scale, last)
+    require_no_further(before, mean_square(wrong, inside) + fitted.variance, rescaled(conv, fitted), last)

@@ -10,7 +10,8 @@ from ..affine import STEPS, Step, composed, read_steps, require_finite, require_
 from ..ir import Array, Tensor
 from ..linear import Linear, linear
 from ..pattern import Match, Replacement, chain, fold, op, replace_by, require, var
-from ..requantize import Fitted, Inputs, Kernel, accumulators, fit, fits, mean_square, output_error, require_no_further
+from ..requantize import (Fitted, Inputs, Kernel, accumulators, fit, fits, mean_square, output_error,
+                          require_no_further, rescaled)
 
 w, b = var("w"), var("b", optional=True)
 inner = chain(var("x"), *STEPS, name="steps")
@@ -111,7 +112,7 @@ def check_error(conv: Linear, x: Tensor, steps: Sequence[Step], fitted: Fitted) 
     new = output_error(sums, new_units, conv.out.scale, kernel) + fitted.offset
     inside = fits(exact, conv.out)
     before, after = mean_square(old, inside) + spread, mean_square(new, inside) + fitted.variance
-    require_no_further(before, after, conv.one_scale, conv.operator)
+    require_no_further(before, after, rescaled(conv, fitted), conv.operator)
 
 
 def inner_error(x: Tensor, steps: Sequence[Step], kernel: Kernel) -> tuple[Array, Array]:

@@ -1,0 +1,559 @@
+"""Constant multiplications and additions behind an operator go into its weights and bias."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tflite
+
+from tflfuse import flatbuffer
+from tflfuse.folds.affine_after import affine_after
+from tflfuse.ir import Array, Buffer, Model, Operator, Quantization, Subgraph, Table, Tensor
+from tflfuse.plan import rewrite
+
+from ..build import ACTIVATION, Build, names, random_int8
+from .affine import GAINS, OFFSETS, f32, i32, operand, read, scales, step
+from .checks import closer, folded, outputs, refused
+from .kinds import FLOAT, INT16, NUMBERS, PER_CHANNEL, PER_TENSOR, WEIGHTED, computed
+
+RULES = [affine_after]
+QUANTIZED = (PER_CHANNEL, PER_TENSOR, INT16)
+LIKE_RELU = "the inner tensor's range ends at zero and clips like a RELU"
+BETWEEN = "an activation lies between"
+
+
+def one_scale(kind: str, numbers: str) -> bool:
+    """Operators with one weight scale that 16-bit results are too fine to change."""
+    return kind == "FULLY_CONNECTED" and numbers == INT16
+
+
+def checked(b: Build, out: Tensor, numbers: str, runs: int | None = None) -> Model:
+    """Fold to one operator; as near to the real function as before, or equal to float32's accuracy."""
+    if numbers != FLOAT:
+        return closer(b, out, rules=RULES, runs=runs)
+    before, after, model, plan = folded(b, out, rules=RULES)
+    assert plan.steps and not plan.exact
+    for old, new in zip(outputs(before), outputs(after)):
+        # sums of 36 products of some 1.0, each operand rounded to 2**-24 once more
+        np.testing.assert_allclose(new, old, rtol=1e-5, atol=1e-5)
+    return model
+
+
+def root(model: Model) -> Operator:
+    return model.subgraphs[0].operators[-1]
+
+
+def reasons(model: Model) -> list[str]:
+    """For models that no interpreter has to take."""
+    plan = rewrite(model, RULES)
+    assert not plan.steps
+    return [r.reason for r in plan.refusals]
+
+
+def small(b: Build, channels: int = 4, size: int = 4, **more: Any) -> Tensor:
+    """A float CONV_2D 1x1 over [1, size, size, 2]."""
+    x = b.input((1, size, size, 2))
+    return b.conv(x, b.constant(np.arange(1, 2 * channels + 1, dtype=np.float32).reshape(channels, 1, 1, 2)), **more)
+
+
+def small8(b: Build, w: Array, w_scale: Any, bias: Tensor | None = None, scale: float = 0.05, zero: int = -3,
+           x_scale: float = 0.02) -> Tensor:
+    """An int8 CONV_2D 1x1 over [1, 16, 16, Cin]."""
+    x = b.input((1, 16, 16, w.shape[3]), scale=x_scale, zero_point=4)
+    return b.conv(x, b.constant(w.astype(np.int8), w_scale), bias, scale=scale, zero_point=zero)
+
+
+# What is folded
+
+@pytest.mark.parametrize("activation", ["NONE", "RELU6"])
+@pytest.mark.parametrize("numbers", NUMBERS)
+@pytest.mark.parametrize("kind", WEIGHTED)
+def test_mul_then_add(kind: str, numbers: str, activation: str) -> None:
+    b = Build()
+    conv = computed(b, kind, numbers)
+    channels = conv.shape[-1]
+    gains = np.full(channels, -0.75) if one_scale(kind, numbers) else GAINS[:channels]
+    y = step(b, "ADD", step(b, "MUL", conv, gains), OFFSETS[:channels], 1 / 16, activation=activation)
+    model = checked(b, y, numbers, 1000)
+    assert names(model) == [kind]
+    assert root(model).activation == ACTIVATION[activation]
+    if numbers != FLOAT:
+        w, bias = operand(model, 1).quantization, operand(model, 3 if kind == "TRANSPOSE_CONV" else 2).quantization
+        assert w is not None and w.scale is not None and bias is not None and bias.scale is not None
+        x = operand(model, 2 if kind == "TRANSPOSE_CONV" else 0)
+        np.testing.assert_array_equal(bias.scale, (x.scale * w.scale.astype(np.float64)).astype(np.float32))
+        assert not bias.zeros.any() and not w.zeros.any() and (w.scale > 0).all()
+        if numbers == PER_TENSOR:
+            assert (len(w.scale) == 1) == (kind == "FULLY_CONNECTED")
+
+
+SPELLINGS: dict[str, list[tuple[str, bool]]] = {
+    "x * k": [("MUL", False)], "k * x": [("MUL", True)], "x + k": [("ADD", False)], "k + x": [("ADD", True)],
+    "x - k": [("SUB", False)], "k - x": [("SUB", True)], "x / k": [("DIV", False)],
+    "(x + k) * k": [("ADD", False), ("MUL", False)], "(x - mean) / deviation": [("SUB", False), ("DIV", False)],
+    "(x - mean) / deviation * gamma + beta": [("SUB", False), ("DIV", False), ("MUL", True), ("ADD", True)],
+    "k - (k - x * k) ": [("MUL", False), ("SUB", True), ("SUB", True)]}
+
+
+@pytest.mark.parametrize("numbers", [FLOAT, PER_CHANNEL])
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_every_spelling(spelling: str, numbers: str) -> None:
+    b = Build()
+    y = computed(b, "CONV_2D", numbers)
+    for name, first in SPELLINGS[spelling]:
+        values = OFFSETS[:4] if name in ("ADD", "SUB") else GAINS[:4]
+        y = step(b, name, y, values, first=first)
+    assert names(checked(b, y, numbers)) == ["CONV_2D"]
+
+
+def test_a_constant_over_the_value_is_not_affine() -> None:
+    b = Build()
+    y = step(b, "DIV", small(b), [1.0], first=True)
+    assert refused(b, y, rules=RULES) == []
+
+
+def test_the_gain_goes_by_output_channels_where_all_sizes_are_equal() -> None:
+    rng = np.random.default_rng(1)
+    w, bias = rng.normal(size=(3, 3, 3, 3)).astype(np.float32), f32([1, 2, 3])
+    b = Build()
+    conv = b.conv(b.input((1, 3, 3, 3)), b.constant(w), b.constant(bias))
+    model = checked(b, step(b, "ADD", step(b, "MUL", conv, [2, 3, 5]), [7, 11, 13]), FLOAT)
+    np.testing.assert_array_equal(operand(model, 1).array(), w * f32([2, 3, 5]).reshape(3, 1, 1, 1))
+    np.testing.assert_array_equal(operand(model, 2).array(), f32([9, 17, 28]))
+
+
+def test_the_gain_goes_by_the_rows_of_a_square_fully_connected() -> None:
+    w = np.arange(16, dtype=np.float32).reshape(4, 4)
+    b = Build()
+    dense = b.dense(b.input((1, 4)), b.constant(w), b.constant(f32([1, 2, 3, 4])))
+    model = checked(b, step(b, "ADD", step(b, "MUL", dense, [2, 3, 5, 7]), [1, 1, 1, 1]), FLOAT)
+    np.testing.assert_array_equal(operand(model, 1).array(), w * f32([2, 3, 5, 7])[:, None])
+    np.testing.assert_array_equal(operand(model, 2).array(), f32([3, 7, 16, 29]))
+
+
+@pytest.mark.parametrize("option", [0, 1, 3])
+def test_a_depth_multiplier_follows_from_the_shapes(option: int) -> None:
+    w = np.arange(24, dtype=np.float32).reshape(1, 2, 2, 6)
+    b = Build()
+    conv = b.depthwise(b.input((1, 4, 4, 2)), b.constant(w), depth_multiplier=option)
+    y = step(b, "MUL", conv, [1, 2, 3, 4, 5, 6])
+    model = b.model(y)
+    rewrite(model, RULES)
+    assert names(model) == ["DEPTHWISE_CONV_2D"] and root(model).option("depth_multiplier") == 3
+    np.testing.assert_array_equal(operand(model, 1).array(), w * f32([1, 2, 3, 4, 5, 6]))
+
+
+@pytest.mark.parametrize("kind, given", [(k, g) for k in WEIGHTED for g in ("left out", "-1")
+                                         if (k, g) != ("DEPTHWISE_CONV_2D", "-1")])  # TFLM crashes, LiteRT refuses
+@pytest.mark.parametrize("numbers", NUMBERS)
+def test_a_bias_is_created(kind: str, numbers: str, given: str) -> None:
+    b = Build()
+    conv = computed(b, kind, numbers)
+    inputs = b.operators[-1].inputs
+    b.operators[-1].inputs = [*inputs[:-1], None] if given == "-1" else inputs[:-1]
+    gains = [0.75] if one_scale(kind, numbers) else GAINS[:conv.shape[-1]]
+    y = step(b, "ADD", step(b, "MUL", conv, gains), OFFSETS[:conv.shape[-1]], 1 / 16)
+    model = checked(b, y, numbers)
+    assert names(model) == [kind]
+    bias = root(model).inputs[-1]
+    assert len(root(model).inputs) == len(inputs) and bias is not None and bias.shape == (conv.shape[-1],)
+    if numbers == INT16:
+        assert bias.type == tflite.TensorType.INT64
+
+
+def test_no_bias_is_created_for_a_gain_alone() -> None:
+    b = Build()
+    model = checked(b, step(b, "MUL", small(b), GAINS[:4]), FLOAT)
+    assert root(model).inputs[2:] == [None]
+
+
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1, 1, 1), (4,), (1, 4), (1, 1, 4), (1, 1, 1, 4)])
+def test_constants_per_channel(shape: tuple[int, ...], first: bool) -> None:
+    b = Build()
+    k = GAINS[:int(np.prod(shape, dtype=int))].reshape(shape)
+    y = step(b, "ADD", step(b, "MUL", small(b, size=4), k, first=first), k, first=first)
+    assert names(checked(b, y, FLOAT)) == ["CONV_2D"]
+
+
+@pytest.mark.parametrize("shape", [(1, 4, 1, 1), (1, 1, 4, 1), (1, 4, 4, 4), (4, 1), (4, 1, 1), (4, 4), (1, 4, 1, 4)])
+def test_constants_that_are_not_per_channel(shape: tuple[int, ...]) -> None:
+    b = Build()
+    y = step(b, "MUL", small(b, size=4), np.ones(shape) * 2)
+    assert refused(b, y, rules=RULES) == ["the constant is not per output channel"]
+
+
+def test_one_number_per_row_of_a_batch_is_not_per_channel() -> None:
+    b = Build()
+    y = step(b, "MUL", b.dense(b.input((4, 3)), b.constant(np.ones((4, 3), np.float32))), np.ones((4, 1)))
+    assert refused(b, y, rules=RULES) == ["the constant is not per output channel"]
+
+
+@pytest.mark.parametrize("constant_shape, result", [((8,), (1, 4, 4, 8)), ((1, 1, 1, 1, 1), (1, 1, 4, 4, 1))])
+@pytest.mark.parametrize("name", ["MUL", "ADD"])
+def test_a_constant_that_makes_the_tensor_larger(name: str, constant_shape: tuple[int, ...], result: Any) -> None:
+    b = Build()
+    y = step(b, name, small(b, channels=1), np.ones(constant_shape) * 2, shape=result)
+    assert reasons(b.model(y)) == ["the constant makes the tensor larger"]
+
+
+def test_a_reshape_between_is_left_alone() -> None:
+    b = Build()
+    flat = b.op("RESHAPE", [small(b), b.constant(i32([1, 64]))], (1, 64))
+    assert refused(b, step(b, "MUL", flat, np.arange(64) + 1), rules=RULES) == []
+
+
+def test_a_fully_connected_of_more_dimensions() -> None:
+    b = Build()
+    x, w = b.input((1, 5, 3), scale=0.05), b.constant(random_int8(np.random.default_rng(2), (4, 3)), 0.01)
+    dense = b.op("FULLY_CONNECTED", [x, w], (1, 5, 4), scale=0.06, zero_point=2, keep_num_dims=True)
+    model = checked(b, step(b, "ADD", step(b, "MUL", dense, GAINS[:1]), OFFSETS[:4]), PER_TENSOR)
+    assert root(model).option("keep_num_dims")
+
+
+def test_a_grouped_convolution() -> None:
+    b = Build()
+    w = b.constant(random_int8(np.random.default_rng(3), (4, 3, 3, 2)), [0.005, 0.006, 0.007, 0.008])
+    conv = b.conv(b.input((1, 8, 8, 4), scale=0.05), w, scale=0.1)
+    assert names(checked(b, step(b, "MUL", conv, GAINS[:4], 0.1), PER_CHANNEL)) == ["CONV_2D"]
+
+
+# Activations and readers
+
+def test_an_activation_of_the_convolution_lies_between() -> None:
+    b = Build()
+    assert refused(b, step(b, "MUL", small(b, activation="RELU"), GAINS[:4]), rules=RULES) == [BETWEEN]
+
+
+def test_an_activation_of_an_inner_step_lies_between() -> None:
+    b = Build()
+    y = step(b, "ADD", step(b, "MUL", small(b), GAINS[:4], activation="RELU"), OFFSETS[:4])
+    _, _, model, plan = folded(b, y, rules=RULES)
+    assert names(model) == ["CONV_2D", "ADD"] and [r.reason for r in plan.refusals] == [BETWEEN]
+    assert model.subgraphs[0].operators[0].activation == ACTIVATION["RELU"]
+
+
+def test_an_activation_that_is_no_clamp() -> None:
+    b = Build()
+    y = step(b, "MUL", small(b), GAINS[:4], activation="TANH")
+    assert reasons(b.model(y)) == ["its fused activation TANH is no clamp"]
+
+
+@pytest.mark.parametrize("zero", [-128, 127])
+@pytest.mark.parametrize("where", ["convolution", "inner step", "last step"])
+def test_a_range_that_ends_at_zero_clips_between_two_operators_only(where: str, zero: int) -> None:
+    b = Build()
+    inner = computed(b, "CONV_2D", PER_CHANNEL, (1 / 16, zero if where == "convolution" else -5))
+    y = step(b, "MUL", inner, GAINS[:4], zero_point=zero if where == "inner step" else 3)
+    y = step(b, "ADD", y, OFFSETS[:4], zero_point=zero if where == "last step" else 3)
+    if where == "last step":
+        assert names(checked(b, y, PER_CHANNEL)) == ["CONV_2D"]
+    elif where == "convolution":
+        assert set(refused(b, y, rules=RULES)) == {LIKE_RELU}
+    else:
+        _, _, model, plan = folded(b, y, rules=RULES)
+        assert names(model) == ["CONV_2D", "ADD"] and LIKE_RELU in {r.reason for r in plan.refusals}
+
+
+def test_a_value_with_two_readers_stays() -> None:
+    b = Build()
+    conv = small(b)
+    y = b.op("ADD", [conv, step(b, "MUL", conv, GAINS[:4])], conv.shape)
+    assert refused(b, y, rules=RULES) == ["its result has more than one reader"]
+
+
+def test_exact_refuses_it() -> None:
+    b = Build()
+    plan = rewrite(b.model(step(b, "MUL", small(b), GAINS[:4])), RULES, exact=True)
+    assert not plan.steps and [r.reason for r in plan.refusals] == ["the result would not be the same bits"]
+
+
+# The integers
+
+def test_a_gain_leaves_the_integers_and_their_buffer() -> None:
+    b = Build()
+    w = random_int8(np.random.default_rng(4), (4, 1, 1, 3))
+    conv = small8(b, w, [0.01, 0.011, 0.012, 0.013])
+    model = checked(b, step(b, "MUL", conv, [1.5, 0.75, 0.5, 1.25]), PER_CHANNEL)
+    np.testing.assert_array_equal(operand(model, 1).array(), w)
+    gain = b.operators[1].inputs[1]
+    assert gain is not None
+    want = f32([0.01, 0.011, 0.012, 0.013]) * gain.real()
+    np.testing.assert_allclose(scales(operand(model, 1)), want, rtol=1e-7)
+
+
+@pytest.mark.parametrize("numbers", [PER_CHANNEL, PER_TENSOR])
+def test_a_negative_gain_and_the_integer_that_has_no_opposite(numbers: str) -> None:
+    b = Build()
+    w = random_int8(np.random.default_rng(5), (4, 1, 1, 8))
+    w[:, 0, 0, 0] = -128
+    conv = small8(b, w, [0.003] * 4 if numbers == PER_CHANNEL else 0.003)
+    model = checked(b, step(b, "MUL", conv, [-1.5, 0.75, -0.5, 1.25]), numbers)
+    new = operand(model, 1).array()
+    np.testing.assert_array_equal(new[[1, 3]], w[[1, 3]])
+    assert (new[[0, 2], 0, 0, 0] == 127).all()
+
+
+def test_gains_of_every_kind() -> None:
+    b = Build()
+    w = random_int8(np.random.default_rng(6), (4, 1, 1, 8))
+    conv = small8(b, w, [0.003, 0.004, 0.005, 0.006])
+    model = checked(b, step(b, "ADD", step(b, "MUL", conv, [-2, 0, 1e-38, 1]), [3, 3, 3, -1]), PER_CHANNEL)
+    scale = scales(operand(model, 1))
+    assert (scale >= np.finfo(np.float32).tiny).all()
+    assert not operand(model, 1).array()[1:3].any()
+    np.testing.assert_allclose(operand(model, 2).real()[1:3], 3, rtol=0.02)
+
+
+@pytest.mark.parametrize("kind", ["CONV_2D", "FULLY_CONNECTED"])
+def test_a_tiny_gain_with_a_large_offset_does_not_wrap(kind: str) -> None:
+    b = Build()
+    conv = computed(b, kind, PER_TENSOR)
+    y = step(b, "ADD", step(b, "MUL", conv, np.full(4, 1e-7), 1e-8), [3, -3, 2, 1])
+    model = checked(b, y, PER_TENSOR)
+    bias = operand(model, 2)
+    np.testing.assert_allclose(bias.real(), [3, -3, 2, 1], rtol=0.02)
+    assert (np.abs(bias.array().astype(np.int64)) <= 2 ** 30 + 64).all()
+
+
+def test_weights_of_a_billionth_with_a_bias_of_five() -> None:
+    b = Build()
+    w = random_int8(np.random.default_rng(7), (2, 1, 1, 8))
+    conv = small8(b, w, [1e-11, 0.005])
+    model = checked(b, step(b, "ADD", conv, [5, 0.5], 0.06), PER_CHANNEL)
+    np.testing.assert_allclose(operand(model, 2).real(), [5, 0.5], rtol=0.02)
+
+
+def test_an_output_scale_too_small_for_the_sums() -> None:
+    b = Build()
+    conv = small8(b, random_int8(np.random.default_rng(8), (2, 1, 1, 8)), 0.01)
+    model = b.model(step(b, "MUL", conv, [1.5, 2], 1e-13))
+    assert reasons(model) == ["the output's scale is too small for the kernel's multiplier"]
+
+
+@pytest.mark.parametrize("off", ["its own", "one for all", "none", "along dimension 3"])
+def test_the_scale_of_the_bias(off: str) -> None:
+    b = Build()
+    w = random_int8(np.random.default_rng(9), (4, 1, 1, 8))
+    weight_scales = np.array([0.003, 0.004, 0.005, 0.006])
+    units = 0.02 * weight_scales
+    given: Any = {"its own": units * 1.01, "one for all": 0.0001, "none": None, "along dimension 3": units}[off]
+    whole = i32([1000, -2000, 500, 3000])
+    bias = b.constant(whole, given, axis=3 if off == "along dimension 3" else 0)
+    conv = small8(b, w, weight_scales, bias)
+    model = b.model(step(b, "ADD", step(b, "MUL", conv, [1.5], 0.08), [0.25], 0.08))
+    gain, offset = (read(o, 1).real().item() for o in model.subgraphs[0].operators[1:])
+    assert rewrite(model, RULES).steps
+    want = whole * (units if given is None else given) * gain + offset
+    new = operand(model, 2)
+    np.testing.assert_allclose(new.real(), want, atol=float((units * gain).max()) / 2)
+    np.testing.assert_allclose(scales(new), units * gain, rtol=1e-6)
+    assert new.quantization is not None and new.quantization.quantized_dimension == 0
+
+
+# One scale for all channels
+
+def test_a_fully_connected_keeps_one_scale() -> None:
+    b = Build()
+    conv = computed(b, "FULLY_CONNECTED", PER_TENSOR)
+    old = read(b.operators[0], 1).array()
+    model = checked(b, step(b, "MUL", conv, [-1.5]), PER_TENSOR)
+    np.testing.assert_array_equal(operand(model, 1).array(), -old)
+    assert len(scales(operand(model, 1))) == 1
+
+
+@pytest.mark.parametrize("numbers", [PER_TENSOR, INT16])
+def test_gains_too_different_for_one_scale(numbers: str) -> None:
+    b = Build()
+    conv = computed(b, "FULLY_CONNECTED", numbers)
+    y = step(b, "MUL", conv, [4, 0.03, 0.03, 0.05])
+    assert refused(b, y, rules=RULES) == [
+        "re-quantizing the weights to one scale would bring the result further from the real-valued function"]
+
+
+# 16-bit activations
+
+@pytest.mark.parametrize("kind, given, stated, want", [
+    ("CONV_2D", np.int64, 0, "INT64"), ("CONV_2D", np.int32, 0, "INT32"), ("CONV_2D", None, 0, "INT64"),
+    ("CONV_2D", None, 2, "INT32"), ("CONV_2D", None, 4, "INT64"), ("FULLY_CONNECTED", np.int32, 2, "INT32"),
+    ("FULLY_CONNECTED", None, 2, "INT32"), ("DEPTHWISE_CONV_2D", None, 0, "INT64"),
+    ("TRANSPOSE_CONV", np.int16, 0, "INT64"), ("TRANSPOSE_CONV", None, 2, "INT64")])
+def test_the_accumulator_stays_as_wide(kind: str, given: Any, stated: int, want: str) -> None:
+    b = Build()
+    conv = computed(b, kind, INT16)
+    operator = b.operators[-1]
+    position = 3 if kind == "TRANSPOSE_CONV" else 2
+    old = operator.inputs[position]
+    assert old is not None and operator.options is not None
+    values = np.clip(old.array(), -30000, 30000)
+    bias = None if given is None else b.constant(values.astype(given), scales(old))
+    operator.inputs[position:] = [] if bias is None else [bias]
+    if kind != "DEPTHWISE_CONV_2D":
+        operator.options = operator.options.with_(quantized_bias_type=stated)
+    y = step(b, "ADD", step(b, "MUL", conv, [0.5]), OFFSETS[:conv.shape[-1]])
+    model = checked(b, y, INT16)
+    assert operand(model, position).type == getattr(tflite.TensorType, want)
+    assert root(model).option("quantized_bias_type") == (stated if kind != "DEPTHWISE_CONV_2D" else 0)
+
+
+def test_a_factor_that_sixteen_bits_express_worse() -> None:
+    """TFLM scales 64-bit sums by 16-bit factors: this one is off by more than the original's two."""
+    b = Build()
+    y = step(b, "ADD", step(b, "MUL", computed(b, "FULLY_CONNECTED", INT16), [-1.5]), OFFSETS[:4], 1 / 16)
+    assert set(refused(b, y, rules=RULES)) == {
+        "the result would be further from the real-valued function than the original"}
+
+
+def test_a_left_out_bias_of_a_depthwise_convolution_by_number() -> None:
+    b = Build()
+    conv = computed(b, "DEPTHWISE_CONV_2D", FLOAT)
+    b.operators[-1].inputs[2] = None
+    model = b.model(step(b, "ADD", conv, OFFSETS))
+    rewrite(model, RULES)
+    assert names(model) == ["DEPTHWISE_CONV_2D"]
+    np.testing.assert_array_equal(operand(model, 2).array(), f32(OFFSETS))
+
+
+def test_a_bias_that_the_kernel_would_misread() -> None:
+    b = Build()
+    conv = computed(b, "DEPTHWISE_CONV_2D", INT16)
+    b.operators[-1].inputs[2] = b.constant(np.zeros(6, np.int32))
+    y = step(b, "MUL", conv, [0.5])
+    assert reasons(b.model(y)) == ["TFLM does not read a bias of type int32 here"]
+
+
+# What shares data
+
+def test_weights_of_two_convolutions_are_copied() -> None:
+    b = Build()
+    x = b.input((1, 4, 4, 2))
+    w = b.constant(np.arange(8, dtype=np.float32).reshape(4, 1, 1, 2))
+    also = w.like(name=b"also")
+    b.tensors.append(also)
+    outs = [step(b, "MUL", b.conv(x, w), GAINS[:4]), b.conv(x, w), b.conv(x, also)]
+    before, after, model, _ = folded(b, *outs, rules=RULES)
+    assert names(model) == ["CONV_2D"] * 3
+    for old, new in zip(outputs(before), outputs(after)):
+        np.testing.assert_allclose(new, old, rtol=1e-6, atol=1e-6)
+    first, second, third = (o.inputs[1] for o in model.subgraphs[0].operators)
+    assert first is not None and second is w and third is also and first.buffer is not w.buffer
+    np.testing.assert_array_equal(w.array().reshape(-1), np.arange(8))
+
+
+def test_weights_shared_with_another_subgraph_are_copied() -> None:
+    b, other = Build(), Build()
+    y = step(b, "MUL", small(b), GAINS[:4])
+    w = b.operators[0].inputs[1]
+    assert w is not None
+    twin = w.like(name=b"twin")
+    other.tensors.append(twin)
+    z = other.conv(other.input((1, 4, 4, 2)), twin)
+    model = b.model(y)
+    model.subgraphs.append(Subgraph(other.tensors, other.inputs, [z], other.operators, b"other"))
+    model.buffers.append(other.empty)
+    model.operator_codes += other.codes.values()
+    rewrite(model, RULES)
+    data = flatbuffer.read(flatbuffer.write(model))
+    weights = [read(g.operators[0], 1) for g in data.subgraphs]
+    np.testing.assert_array_equal(weights[1].array(), w.array())
+    np.testing.assert_array_equal(weights[0].array(), w.array() * f32(GAINS[:4]).reshape(4, 1, 1, 1))
+
+
+# What is not what it seems
+
+def altered(position: int, **changes: Any) -> Model:
+    """An int8 CONV_2D and a MUL, one operand of the convolution changed."""
+    b = Build()
+    bias = b.constant(i32([1, 2, 3, 4]), 0.0001)
+    conv = small8(b, random_int8(np.random.default_rng(10), (4, 1, 1, 8)), 0.005, bias)
+    y = step(b, "MUL", conv, GAINS[:4])
+    model = b.model(y)
+    tensor = b.operators[0].inputs[position]
+    assert tensor is not None
+    for name, value in changes.items():
+        setattr(tensor, name, value)
+    if tensor.buffer not in model.buffers:
+        model.buffers.append(tensor.buffer)
+    return model
+
+
+@pytest.mark.parametrize("position, changes, reason", [
+    (1, {"type": tflite.TensorType.INT4, "buffer": Buffer(np.zeros(16, np.uint8))}, "int4 weights are not folded"),
+    (1, {"type": tflite.TensorType.UINT8}, "uint8 operators are not folded: TFLM does not run them"),
+    (0, {"type": tflite.TensorType.INT16}, "input and output are of different types"),
+    (1, {"sparsity": Table.of("SparsityParameters")}, "the constant is stored sparse"),
+    (1, {"buffer": Buffer()}, "the weights are not constant"),
+    (2, {"buffer": Buffer()}, "the bias is not constant"),
+    (1, {"quantization": Quantization.of(0.005, 3)}, "the weights' zero point is not 0"),
+    (1, {"quantization": Quantization.of([0.01] * 8, 0, 3)},
+     "the weights' scales do not lie along the output channels"),
+    (1, {"quantization": None}, "the weights have no scale"),
+    (1, {"quantization": Quantization.of(0.0)}, "a weight's scale is not a positive number"),
+    (0, {"quantization": None}, "the tensor is not quantized per tensor"),
+])
+def test_operands_that_are_not_folded(position: int, changes: dict[str, Any], reason: str) -> None:
+    model = altered(position, **changes)
+    producer = model.subgraphs[0].operators[0]
+    if changes.get("buffer") is not None and len(changes["buffer"]) == 0:  # then it is computed at run time
+        model.subgraphs[0].inputs.append(read(producer, position))
+    assert reasons(model) == [reason]
+
+
+def test_float_activations_with_integer_weights() -> None:
+    b = Build()
+    conv = b.conv(b.input((1, 4, 4, 2)), b.constant(np.ones((4, 1, 1, 2), np.int8), 0.1))
+    said = reasons(b.model(step(b, "MUL", conv, GAINS[:4])))
+    assert said == ["the weights are int8 and the activations float32 (hybrid): TFLM does not run it"]
+
+
+def test_float16_weights_behind_a_dequantize() -> None:
+    b = Build()
+    half = b.constant(np.ones((4, 1, 1, 2), np.float16))
+    conv = b.conv(b.input((1, 4, 4, 2)), b.op("DEQUANTIZE", [half], half.shape, np.float32))
+    assert reasons(b.model(step(b, "MUL", conv, GAINS[:4]))) == ["the weights are not constant"]
+
+
+def test_uint8() -> None:
+    b = Build()
+    w = b.constant(np.ones((4, 1, 1, 2), np.uint8), 0.1)
+    conv = b.op("CONV_2D", [b.input((1, 4, 4, 2), np.uint8, 0.1), w], (1, 4, 4, 4), scale=0.1)
+    y = b.op("MUL", [conv, b.constant(np.asarray([2], np.uint8), 0.5)], conv.shape, scale=0.1)
+    assert reasons(b.model(y)) == ["uint8 operators are not folded: TFLM does not run them"]
+
+
+@pytest.mark.parametrize("name, values, reason", [
+    ("MUL", [np.inf] * 4, "the constant holds NaN or infinity"),
+    ("ADD", [1, np.nan, 1, 1], "the constant holds NaN or infinity"),
+    ("MUL", [3e38] * 4, "the folded constants would be infinite or NaN"),
+    ("DIV", [1, 0, 1, 1], "the constant divides by zero"),
+    ("DIV", [1e-40] * 4, "the folded constants would be infinite or NaN")])
+def test_numbers_that_float32_cannot_hold(name: str, values: list[float], reason: str) -> None:
+    b = Build()
+    assert reasons(b.model(step(b, name, small(b), values))) == [reason]
+
+
+def test_weights_that_hold_nan_are_left_alone() -> None:
+    b = Build()
+    conv = b.conv(b.input((1, 4, 4, 2)), b.constant(np.full((4, 1, 1, 2), np.nan, np.float32)))
+    assert reasons(b.model(step(b, "MUL", conv, GAINS[:4]))) == ["the folded constants would be infinite or NaN"]
+
+
+def test_large_gains_that_cancel_are_folded_in_float64() -> None:
+    b = Build()
+    y = step(b, "MUL", step(b, "MUL", small(b), [1e30]), [1e-30])
+    old = read(b.operators[0], 1).array()
+    model = checked(b, y, FLOAT)
+    np.testing.assert_allclose(operand(model, 1).array(), old, rtol=2e-7)
+
+
+# Versions
+
+@pytest.mark.parametrize("activation, version", [("NONE", 3), ("RELU", 4)])
+def test_a_transpose_conv_gets_the_version_of_what_it_gets(activation: str, version: int) -> None:
+    b = Build()
+    conv = computed(b, "TRANSPOSE_CONV", FLOAT)
+    b.operators[-1].inputs.pop()
+    b.operators[-1].code.version = 1
+    model = checked(b, step(b, "ADD", conv, OFFSETS[:4], activation=activation), FLOAT)
+    assert root(model).code.version == version
