@@ -206,7 +206,8 @@ def computed(function: Callable[..., Any], operator: Operator, arrays: Sequence[
 
 
 def floor_div(a: Array, b: Array) -> Any:
-    return np.floor(a / b) if a.dtype == np.float32 else a // b
+    """Floats are divided in float64, as the kernels do: 1 // 0.1 is 9, because the float32 0.1 is above a tenth."""
+    return np.floor(a.astype(np.float64) / b) if a.dtype == np.float32 else a // b
 
 
 def floor_mod(a: Array, b: Array) -> Any:

@@ -72,6 +72,8 @@ def test_another_order_and_what_cannot_be_told_are_refused(operands: Any, option
 def test_a_slice_that_reaches_beyond_the_input_is_refused() -> None:
     b, z, _ = sliced("SLICE", (2, 3), (0, 1), (2, 3))
     assert refusals(b, z) == ["the slice reaches beyond the input"]
+    b, z, _ = sliced("SLICE", (2, 3), (0, 0), (1, 3))
+    assert refusals(b, z) == ["it does not take the elements in order"]
 
 
 def test_an_open_dimension_or_a_changed_quantization_is_refused() -> None:

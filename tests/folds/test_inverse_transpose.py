@@ -68,6 +68,14 @@ def test_what_is_no_permutation_is_refused(perm: Any, reason: str) -> None:
     assert [r.reason for r in plan(b.model(y), [inverse_transpose]).refusals] == [reason]
 
 
+def test_permutations_of_fewer_axes_than_the_input_has_are_refused() -> None:
+    b = Build()
+    y = transpose(b, transpose(b, b.input((2, 3)), (1, 0)), (1, 0))
+    b.inputs[0].shape = (2, 3, 1)
+    refusals = plan(b.model(y), [inverse_transpose]).refusals
+    assert [r.reason for r in refusals] == ["the permutations do not fit the rank of the input"]
+
+
 def test_a_changed_quantization_or_shape_is_refused() -> None:
     b = Build()
     y = transpose(b, transpose(b, b.input((2, 3), scale=0.5), (1, 0), 0.5), (1, 0), 0.25)

@@ -161,6 +161,39 @@ def test_options_that_disagree_are_refused_where_there_is_no_operand() -> None:
     assert reason(b, reshape(b, inner, 1, 6)) == "the shape it asks for is not that of its output"
 
 
+def test_a_shape_of_another_length_is_refused() -> None:
+    b = Build()
+    y = reshape(b, reshape(b, b.input((2, 3)), 6), 3, 2)
+    b.operators[1].inputs[1] = b.constant(i32(3, 2, 1))
+    assert reason(b, y) == "the shape it asks for is not that of its output"
+
+
+def test_a_size_left_to_the_interpreter_agrees_with_any() -> None:
+    b = Build()
+    y = reshape(b, reshape(b, b.input((2, 3)), 6), 3, 2)
+    b.operators[0].inputs[1], b.operators[1].inputs[1] = b.constant(i32(-1)), b.constant(i32(-1, 2))
+    model, before = b.model(y), b.bytes(y)
+    rewrite(model, [reshape_chain])
+    assert names(model) == ["RESHAPE"] and verify(before, flatbuffer.write(model)).equal
+
+
+def test_a_scalar_as_old_converters_write_it_agrees() -> None:
+    b = Build()
+    scalar = b.op("RESHAPE", [b.input((1, 1))], (), new_shape=i32(0))
+    model = b.model(reshape(b, scalar, 1))
+    rewrite(model, [reshape_chain])
+    assert names(model) == ["RESHAPE"] and operand(model, 0) == [1]
+
+
+def test_a_signature_of_another_rank_or_a_size_of_0_is_refused() -> None:
+    b = Build()
+    y = reshape(b, reshape(b, b.input((2, 3)), 6), 3, 2)
+    y.shape_signature = (-1, 3, 2)
+    assert reason(b, y) == "the shape and its signature differ in rank"
+    b = Build()
+    assert reason(b, reshape(b, reshape(b, b.input((0, 3)), 3, 0), 0)) == "the tensor has no elements"
+
+
 def test_a_changed_quantization_is_refused() -> None:
     b = Build()
     y = b.op("RESHAPE", [reshape(b, b.input((2, 3), scale=0.5), 6), b.constant(i32(3, 2))], (3, 2), None, 0.25)

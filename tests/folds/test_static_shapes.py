@@ -42,6 +42,7 @@ def test_every_open_tensor_is_baked() -> None:
     ((4, 3), (-1, 3)),
     ((-1, 3), (-1, 3)),
     ((-1, 3), None),
+    ((1, -1), (-1, 3)),
     ((), (-1,)),
 ])
 def test_nothing_is_baked_where_an_input_is_open_elsewhere(shape: Any, signature: Any) -> None:
