@@ -25,13 +25,16 @@ def test_the_magic_reads_tfch() -> None:
     assert MAGIC.to_bytes(4, "little") == b"TFCH"
 
 
+RECORDS: tuple[Header | ValueRecord | StageRecord, ...] = (
+    Header(inputs=2, stages=3, rows_max=7, scratch_bytes=1 << 20, constants_bytes=5),
+    ValueRecord(height=96, width=95, channels=3, ring_rows=2, pad_left=1, pad_right=4, zero_point=-128,
+                ring_offset=1 << 31, scale=0.25),
+    StageRecord(kind=Kind.ADD, input=1, other=0, clamp_min=-3, multiplier=-(1 << 31), shift=-31, bias=64))
+
+
 @pytest.mark.parametrize("at", range(4))
 def test_records_come_back_from_any_offset(at: int) -> None:
-    records = [Header(inputs=2, stages=3, rows_max=7, scratch_bytes=1 << 20, constants_bytes=5),
-               ValueRecord(height=96, width=95, channels=3, ring_rows=2, pad_left=1, pad_right=4, zero_point=-128,
-                           ring_offset=1 << 31, scale=0.25),
-               StageRecord(kind=Kind.ADD, input=1, other=0, clamp_min=-3, multiplier=-(1 << 31), shift=-31, bias=64)]
-    for record in records:
+    for record in RECORDS:
         packed = record.pack()
         assert len(packed) == record.SIZE
         assert type(record).unpack(bytes(at) + packed, at) == record

@@ -6,105 +6,61 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tflfuse.chain import Add, AveragePool, Chain, Convolution, GlobalAverage, Link, MaxPool, Mean, Table, Transpose, Value
-from tflfuse.numerics import (activation_range, add_parameters, convolution_multipliers, mean_multiplier, scaled_addend)
+from tflfuse.chain import Chain, Convolution, Link, Stage, Table, Transpose, Value
+from tflfuse.numerics import convolution_multipliers
 
-from ..build import ACTIVATION, PADDING, Build, random_int8, same, valid
-from .pair import CHANNELS, Geometry, Pair, random_plane, single
+from ..build import Build, random_int8
+from .pair import Pair
+from .planes import CHANNELS, random_plane
+from .twin import Geometry, Twin, some_scale, some_zero
 
 pytestmark = pytest.mark.usefixtures("library")
 
 ACTIVATIONS = ("NONE", "RELU", "RELU6")
 
 
-def some_scale(rng: np.random.Generator, low: float = 0.01, high: float = 0.5) -> float:
-    return float(np.float32(rng.uniform(low, high)))
-
-
-def zero_point(rng: np.random.Generator) -> int:
-    return int(rng.choice([-128, -10, 0, 5, 127, int(rng.integers(-128, 128))]))
-
-
-def addition(rng: np.random.Generator, shape: tuple[int, int, int], activation: str, constant: Any = None,
-             twice: bool = False) -> Pair:
-    """Of two graph inputs, of one and itself, or of one and a constant int8 of a shape that broadcasts."""
-    scales = [some_scale(rng) for _ in range(3)]
-    zeros = [zero_point(rng) for _ in range(3)]
-    b = Build()
-    x = b.input((1, *shape), np.int8, scale=scales[0], zero_point=zeros[0])
-    if twice:
-        scales[1], zeros[1] = scales[0], zeros[0]
-    if constant is not None:
-        other = b.constant(constant, scale=scales[1], zero_point=zeros[1])
-    else:
-        other = x if twice else b.input((1, *shape), np.int8, scale=scales[1], zero_point=zeros[1])
-    y = b.op("ADD", [x, other], x.shape, scale=scales[2], zero_point=zeros[2], activation=activation)
-    p = add_parameters(*scales)
-    addend = None
-    if constant is not None:
-        steps = np.broadcast_to(constant.astype(np.int64) - zeros[1], (shape[2],))
-        addend = scaled_addend(steps, p.other_multiplier, p.other_shift).astype(np.int32)
-    stage = Add(Value(*shape, scales[2], zeros[2]), p, *activation_range(ACTIVATION[activation], scales[2], zeros[2]),
-                addend)
-    values = [Value(*shape, s, z) for s, z in zip(scales[:len(b.inputs)], zeros, strict=False)]
-    reads = (0,) if constant is not None else (0, 0) if twice else (0, 1)
-    return Pair(b, y, Chain(tuple(values), (Link(stage, reads),)))
+def single(x: Value, stage: Stage) -> Chain:
+    return Chain((x,), (Link(stage, (0,)),))
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_add_of_two_values(activation: str) -> None:
     rng = np.random.default_rng(ACTIVATIONS.index(activation))
     for channels in CHANNELS:
-        addition(rng, (*random_plane(rng), channels), activation).check(rng)
+        twin, (h, w) = Twin(rng), random_plane(rng)
+        twin.add(twin.input(h, w, channels), twin.input(h, w, channels), activation, some_scale(rng))
+        twin.pair().check(rng)
 
 
 def test_add_of_a_value_and_itself() -> None:
     rng = np.random.default_rng(4)
-    addition(rng, (3, 4, 5), "NONE", twice=True).check(rng)
+    twin = Twin(rng)
+    x = twin.input(3, 4, 5)
+    twin.add(x, x)
+    twin.pair().check(rng)
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_add_of_a_constant_per_channel_or_of_one_number(activation: str) -> None:
     rng = np.random.default_rng(10 + ACTIVATIONS.index(activation))
     for channels in CHANNELS:
-        shape = (*random_plane(rng), channels)
-        addition(rng, shape, activation, random_int8(rng, (channels,))).check(rng)
-        addition(rng, shape, activation, random_int8(rng, (1,))).check(rng)
+        for size in (1, channels):
+            twin = Twin(rng)
+            twin.add_constant(twin.input(*random_plane(rng), channels), twin.random_int8(size), activation)
+            twin.pair().check(rng)
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1e-3, 1e-6, 1e-9, 1e3, 1e6])
 def test_add_of_operands_on_very_different_scales(ratio: float) -> None:
     """Shifts far to the right, and a scale of exactly the other's."""
     rng = np.random.default_rng(6)
-    shape, scales, zeros = (2, 3, 4), (0.25, float(np.float32(0.25 * ratio)), 0.375), (1, -2, 3)
-    b = Build()
-    x, other = (b.input((1, *shape), np.int8, scale=s, zero_point=z) for s, z in zip(scales[:2], zeros, strict=False))
-    out = max(scales[2], scales[1])
-    y = b.op("ADD", [x, other], x.shape, scale=out, zero_point=zeros[2])
-    stage = Add(Value(*shape, out, zeros[2]), add_parameters(scales[0], scales[1], out))
-    values = tuple(Value(*shape, s, z) for s, z in zip(scales[:2], zeros, strict=False))
-    Pair(b, y, Chain(values, (Link(stage, (0, 1)),))).check(rng)
-
-
-def pooling(rng: np.random.Generator, kind: str, size: tuple[int, int, int], kernel: tuple[int, int],
-            stride: tuple[int, int], padding: str, activation: str) -> Pair | None:
-    """None where VALID leaves no window."""
-    height, width, channels = size
-    scale, zero = some_scale(rng), zero_point(rng)
-    if padding == "VALID" and (kernel[0] > height or kernel[1] > width):
-        return None
-    out = [same(n, s) if padding == "SAME" else valid(n, k, s) for n, k, s in zip(size, kernel, stride, strict=False)]
-    before = [max((o - 1) * s + k - n, 0) // 2 for o, s, k, n in zip(out, stride, kernel, size, strict=False)]
-    b = Build()
-    x = b.input((1, *size), np.int8, scale=scale, zero_point=zero)
-    y = b.op(kind, [x], (1, *out, channels), scale=scale, zero_point=zero, activation=activation,
-             padding=PADDING[padding], stride_h=stride[0], stride_w=stride[1], filter_height=kernel[0],
-             filter_width=kernel[1])
-    window = Geometry(height, width, channels, channels, kernel, stride, pads=(before[0], 0, before[1], 0)).window
-    make = AveragePool if kind == "AVERAGE_POOL_2D" else MaxPool
-    stage = make(Value(out[0], out[1], channels, scale, zero), window,
-                 *activation_range(ACTIVATION[activation], scale, zero))
-    return Pair(b, y, single(Value(*size, scale, zero), stage))
+    twin = Twin(rng)
+    x = twin.input(2, 3, 4)
+    scale = float(np.float32(x.value.scale * ratio))
+    other = twin.builder.input((1, 2, 3, 4), np.int8, scale=scale, zero_point=-2)
+    twin.outside += 1
+    twin.add(x, twin.point(other, Value(2, 3, 4, scale, -2)), out_scale=max(x.value.scale, scale))
+    twin.pair().check(rng)
 
 
 @pytest.mark.parametrize("kind", ["AVERAGE_POOL_2D", "MAX_POOL_2D"])
@@ -114,25 +70,21 @@ def test_pools_of_every_size_and_stride(kernel: int, stride: int, kind: str) -> 
     """SAME with kernels larger than the plane too; what lies outside neither counts nor wins."""
     rng = np.random.default_rng([kernel, stride])
     for channels in CHANNELS:
-        sides = kernel, int(rng.integers(1, 8))
-        for padding in ("SAME", "VALID"):
-            pair = pooling(rng, kind, (*random_plane(rng, 11), channels), sides, (stride, int(rng.integers(1, 4))),
-                           padding, str(rng.choice(ACTIVATIONS)))
-            if pair is not None:
-                pair.check(rng)
+        plane, sides = random_plane(rng, 11), (kernel, int(rng.integers(1, 8)))
+        fits = sides[0] <= plane[0] and sides[1] <= plane[1]
+        for padding in ("SAME", "VALID") if fits else ("SAME",):
+            twin = Twin(rng)
+            twin.pool(twin.input(*plane, channels), kind, sides, (stride, int(rng.integers(1, 4))), padding,
+                      str(rng.choice(ACTIVATIONS)))
+            twin.pair().check(rng)
 
 
 def test_average_pool_over_the_whole_plane_row_by_row() -> None:
     rng = np.random.default_rng(8)
     for channels in CHANNELS:
-        h, w = random_plane(rng, 12)
-        activation = str(rng.choice(ACTIVATIONS))
-        pair = pooling(rng, "AVERAGE_POOL_2D", (h, w, channels), (h, w), (1, 1), "VALID", activation)
-        assert pair is not None
-        pool = pair.chain.links[0].stage
-        assert isinstance(pool, AveragePool)
-        stage = GlobalAverage(pool.out, pool.low, pool.high)
-        Pair(pair.builder, pair.y, single(pair.chain.inputs[0], stage)).check(rng)
+        twin = Twin(rng)
+        twin.global_average(twin.input(*random_plane(rng, 12), channels), str(rng.choice(ACTIVATIONS)))
+        twin.pair().check(rng)
 
 
 @pytest.mark.parametrize("ratio", [0.003, 0.5, 1.0, 1.7, 300.0])
@@ -140,15 +92,9 @@ def test_mean_over_the_plane(ratio: float) -> None:
     """With a scale and a zero point of its own."""
     rng = np.random.default_rng(9)
     for channels in CHANNELS:
-        h, w = random_plane(rng, 12)
-        scale, zero, out_zero = some_scale(rng), zero_point(rng), zero_point(rng)
-        out_scale = float(np.float32(scale * ratio))
-        b = Build()
-        x = b.input((1, h, w, channels), np.int8, scale=scale, zero_point=zero)
-        y = b.op("MEAN", [x, b.constant(np.array([1, 2], np.int32))], (1, channels), scale=out_scale,
-                 zero_point=out_zero)
-        stage = Mean(Value(1, 1, channels, out_scale, out_zero), *mean_multiplier(scale, out_scale, h * w))
-        Pair(b, y, single(Value(h, w, channels, scale, zero), stage)).check(rng)
+        twin = Twin(rng)
+        twin.mean(twin.input(*random_plane(rng, 12), channels), ratio)
+        twin.pair().check(rng)
 
 
 @pytest.mark.parametrize("plane", [(1, 1), (1, 9), (7, 1), (5, 6)])
@@ -163,26 +109,32 @@ def test_transpose_of_planes_to_pixels(plane: tuple[int, int]) -> None:
         Pair(b, y, single(Value(channels, h, w, 0.5, 3), Transpose(Value(h, w, channels, 0.5, 3)))).check(rng)
 
 
+def test_table_of_requantization() -> None:
+    rng = np.random.default_rng(12)
+    for channels in CHANNELS:
+        twin = Twin(rng)
+        twin.requantize(twin.input(*random_plane(rng), channels))
+        twin.pair().check(rng)
+
+
 def test_table_of_leaky_relu() -> None:
     """The table is what TFLM's kernel says to each of the 256 numbers, alone; then on planes, in any order."""
     rng = np.random.default_rng(11)
+    scale, zero, out_scale, out_zero = 0.1, 4, 0.07, -20
+
+    def leaky(shape: Any) -> tuple[Build, Any]:
+        b = Build()
+        x = b.input(shape, np.int8, scale=scale, zero_point=zero)
+        return b, b.op("LEAKY_RELU", [x], shape, scale=out_scale, zero_point=out_zero, alpha=0.3)
+
+    q = np.arange(-128, 128).astype(np.int8)
+    identity = single(Value(1, 1, 256, scale, zero), Table(Value(1, 1, 256, out_scale, out_zero), q, ()))
+    table, unchanged = Pair(*leaky((1, 1, 1, 256)), identity).outputs([q.reshape(1, 1, 1, 256)])
+    assert np.array_equal(unchanged.ravel(), q) and not np.array_equal(table.ravel(), q)
     for channels in (1, 3, 16, 33):
         h, w = random_plane(rng)
-        scale, zero, out_scale, out_zero = 0.1, 4, 0.07, -20
-
-        def leaky(shape: Any) -> tuple[Build, Any]:
-            b = Build()
-            x = b.input(shape, np.int8, scale=scale, zero_point=zero)
-            return b, b.op("LEAKY_RELU", [x], shape, scale=out_scale, zero_point=out_zero, alpha=0.3)
-
-        b, y = leaky((1, 1, 1, 256))
-        q = np.arange(-128, 128).astype(np.int8)
-        any_table = single(Value(1, 1, 256, scale, zero), Table(Value(1, 1, 256, out_scale, out_zero), q, ()))
-        table, unchanged = Pair(b, y, any_table).outputs([q.reshape(1, 1, 1, 256)])
-        assert np.array_equal(unchanged.ravel(), q) and not np.array_equal(table.ravel(), q)
-        b, y = leaky((1, h, w, channels))
         stage = Table(Value(h, w, channels, out_scale, out_zero), table.ravel(), ())
-        Pair(b, y, single(Value(h, w, channels, scale, zero), stage)).check(rng)
+        Pair(*leaky((1, h, w, channels)), single(Value(h, w, channels, scale, zero), stage)).check(rng)
 
 
 @pytest.mark.parametrize("per_channel", [False, True])
@@ -192,7 +144,7 @@ def test_fully_connected_is_a_convolution_whose_kernel_is_the_plane(plane: tuple
     for channels in CHANNELS:
         (h, w), out = plane, int(rng.choice(CHANNELS))
         n = h * w * channels
-        scale, zero, out_scale, out_zero = some_scale(rng), zero_point(rng), some_scale(rng, 0.2, 3.0), zero_point(rng)
+        scale, zero, out_scale, out_zero = some_scale(rng), some_zero(rng), some_scale(rng, 0.2, 3.0), some_zero(rng)
         w_scale = rng.uniform(0.001, 0.02, out if per_channel else 1).astype(np.float32)
         weights = random_int8(rng, (out, n))
         bias = rng.integers(-5000, 5000, out).astype(np.int32)
@@ -206,7 +158,7 @@ def test_fully_connected_is_a_convolution_whose_kernel_is_the_plane(plane: tuple
             product = float(np.float32(scale) * w_scale[0])  # FULLY_CONNECTED rounds the product of the scales
             multipliers, shifts = convolution_multipliers(product, np.ones(out), out_scale)
         total = (bias - np.int32(zero) * weights.sum(1, dtype=np.int32)).astype(np.int32)
-        g = Geometry(h, w, channels, out, plane)
-        stage = Convolution(Value(1, 1, out, out_scale, out_zero), g.window, weights.reshape(out, h, w, channels), total,
+        window = Geometry(h, w, channels, out, plane).window
+        stage = Convolution(Value(1, 1, out, out_scale, out_zero), window, weights.reshape(out, h, w, channels), total,
                             multipliers, shifts.astype(np.int8))
         Pair(b, y, single(Value(h, w, channels, scale, zero), stage)).check(rng)
