@@ -3,11 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from tflite import ActivationFunctionType
 
-from .clamps import Clamp, of_activation, of_range
+from .clamps import of_activation, of_range
 from .ir import Array, Operator, Tensor
 from .pattern import HOLE, Match, Node, const, op, require
 
@@ -67,8 +68,10 @@ def composed(steps: Sequence[Step]) -> tuple[Array, Array]:
     return gain, offset
 
 
-def require_no_clamp(value: Tensor, producer: Operator) -> None:
+def require_no_clamp(value: Tensor, producer: Operator, low: float = -inf, high: float = inf) -> None:
     """Refuse a value between two operators that is clamped by an activation or by where its integers end.
+
+    low, high: bounds of the real value where they are known. A range that ends there clips nothing.
 
     A converter that leaves out a RELU where the range does its work leaves a zero point at the end of the integers.
     Elsewhere saturation at the range's ends is taken to be an error of the quantization, no part of the function:
@@ -78,7 +81,9 @@ def require_no_clamp(value: Tensor, producer: Operator) -> None:
     if value.dtype.kind == "f":
         return
     require_scale(value)
-    require(of_range(value) == Clamp(), "the inner tensor's range ends at zero and clips like a RELU", at=value)
+    clamp, half = of_range(value), value.scale / 2
+    require(clamp.low - half <= low and high <= clamp.high + half,
+            "the inner tensor's range ends at zero and clips like a RELU", at=value)
 
 
 def require_scale(value: Tensor) -> None:

@@ -236,6 +236,15 @@ def test_a_range_that_ends_at_zero(zero: int) -> None:
     assert refused(b, y, rules=RULES) == ["the inner tensor's range ends at zero and clips like a RELU"]
 
 
+@pytest.mark.parametrize("gain, zero", [(1.5, -128), (-1.5, 127)])
+def test_a_range_that_ends_where_the_values_do(gain: float, zero: int) -> None:
+    """An image from 0 to 1, scaled, say: nothing is clipped at 0 because nothing lies beyond."""
+    b = Build()
+    x = step(b, "MUL", b.input((1, 16, 16, 3), scale=0.01, zero_point=-128), [gain], 1 / 64, zero_point=zero)
+    y = b.conv(x, b.constant(random_int8(np.random.default_rng(4), (2, 1, 1, 3)), 0.01), scale=0.06, zero_point=5)
+    checked(b, y, PER_TENSOR)
+
+
 def test_a_value_that_two_convolutions_read() -> None:
     b = Build()
     x = step(b, "MUL", b.input((1, 6, 6, 3)), GAINS[:3])

@@ -7,6 +7,7 @@ import numpy as np
 from tflite import Padding
 
 from ..affine import STEPS, Step, composed, read_steps, require_finite, require_no_clamp, require_scale
+from ..clamps import limits
 from ..ir import Array, Tensor
 from ..linear import Linear, linear
 from ..pattern import Match, Replacement, chain, fold, op, replace_by, require, var
@@ -31,8 +32,7 @@ def affine_before(m: Match) -> Replacement:
     conv, x = linear(m.conv), m.x
     require(bool(x.shape), "the constant is not per input channel", at=x)
     steps = read_steps(m.steps, x.shape[-1], "input")
-    for step in steps:
-        require_no_clamp(step.out, step.operator)
+    require_no_clamps(x, steps)
     gain, offset = composed(steps)
     require_border(conv, offset)
     gains, offsets = (over_weights(conv, values) for values in (gain, offset))
@@ -41,11 +41,21 @@ def affine_before(m: Match) -> Replacement:
     require_finite(weights, bias)
     if conv.is_float:
         return replace_by(conv.rebuilt(x, conv.out, m.conv.activation, weights, bias), exact=False)
-    require_scale(x)
     fitted = requantized(conv, x, weights, bias, gains)
     check_error(conv, x, steps, fitted)
     new = conv.rebuilt(x, conv.out, m.conv.activation, fitted.integers, fitted.bias, fitted.scales)
     return replace_by(new, exact=False)
+
+
+def require_no_clamps(x: Tensor, steps: Sequence[Step]) -> None:
+    """Refuse inner values that are clamped, given what the integers of x can stand for."""
+    ends = np.zeros((2, 1))  # floats have no range that could clip
+    if x.dtype.kind != "f":
+        require_scale(x)
+        ends = (np.array(limits(x))[:, None] - x.zero_point) * x.scale
+    for step in steps:
+        ends = ends * step.gain + step.offset
+        require_no_clamp(step.out, step.operator, float(ends.min()), float(ends.max()))
 
 
 def over_weights(conv: Linear, values: Array) -> Array:
