@@ -69,7 +69,8 @@ def test_builtin_only_uses_no_custom_operator(model: Path, tmp_path: Path) -> No
 
 def test_as_a_module_with_everything_in_json(model: Path, tmp_path: Path) -> None:
     out, report = tmp_path / "out.tflite", tmp_path / "report.json"
-    done = subprocess.run([sys.executable, "-m", "tflfuse", model, out, "--builtin-only", "--json", report, "-q"], capture_output=True)
+    done = subprocess.run([sys.executable, "-m", "tflfuse", model, out, "--builtin-only", "--json", report, "-q"],
+                          capture_output=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     found = json.loads(report.read_text())
     assert found["operators"]["before"] == 2 and found["operators"]["after"] == 1
@@ -80,7 +81,8 @@ def test_as_a_module_with_everything_in_json(model: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("options, left", [([], "CUSTOM:TFLFUSE_CHAIN_1"), (["--builtin-only"], "CONV_2D")])
-def test_a_second_run_changes_no_byte(options: list[str], left: str, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_second_run_changes_no_byte(options: list[str], left: str, model: Path, tmp_path: Path,
+                                      capsys: pytest.CaptureFixture[str]) -> None:
     first, second = tmp_path / "1.tflite", tmp_path / "2.tflite"
     assert cli.main([str(model), str(first), *options]) == 0
     assert cli.main([str(first), str(second), *options]) == 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from . import flatbuffer, invariants
 from .folds import FOLDS, KEEP_DYNAMIC
-from .fusions import chain_runs
+from .fusions.chain_runs import chain_runs
 from .ir import Model
 from .pattern import Rule, Sweep
 from .plan import Key, Plan, Refusal, Step, apply, rewrite

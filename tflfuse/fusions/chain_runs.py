@@ -1,8 +1,8 @@
 """CONV_2D -> DEPTHWISE_CONV_2D -> ... -> ADD -> one TFLFUSE_CHAIN_1, whose inner tensors never exist whole.
 
-A run is a stretch of operators, as they stand in the file, whose inner tensors nobody outside of it reads. While it runs
-the arena holds what is alive outside of it, its rings, and its output. Which runs to take is a search over all of them,
-see `cuts`.
+A run is a stretch of operators, as they stand in the file, whose inner tensors nobody outside of it reads. While it
+runs the arena holds what is alive outside of it, its rings, and its output. Which runs to take is a search over all of
+them, see `cuts`.
 """
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from ..errors import Refused
-from ..ir import DTYPE, Model, Operator, Tensor
+from ..ir import DTYPE, Model, Tensor
 from ..layout import laid_out
 from ..packing import fused_operator
 from ..pattern import Replacement
@@ -24,9 +24,9 @@ LONGEST = 40
 ALIGNMENT = 16  # of every buffer in the arena: kBufferAlignment of TFLM's planner
 
 NODE, TENSOR, BUILTIN, FUSED, PER_CHANNEL = 64, 24, 96, 32, 8
-"""Bytes of the arena's tail with 64-bit pointers: a node with its registration; a tensor (TfLiteEvalTensor); the options
-and state of a builtin operator, roughly; the state and scratch handle of a fused one; the multiplier and the shift that a
-builtin convolution keeps for each channel."""
+"""Bytes of the arena's tail with 64-bit pointers: a node with its registration; a tensor (TfLiteEvalTensor); the
+options and state of a builtin operator, roughly; the state and scratch handle of a fused one; the multiplier and the
+shift that a builtin convolution keeps for each channel."""
 
 MULTIPLIERS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV"})
 
