@@ -75,7 +75,7 @@ class Proof:
         errors = [m.error for m in self.measured if m.error is not None]
         if errors:
             worst = max(errors, key=lambda e: e.after_mean)
-            lines.append(f"{len(errors)} re-quantizing steps, each no further from the real-valued function than before:"
+            lines.append(f"{len(errors)} re-quantizing steps, each no further from the real function than before:"
                          f" mean error at most {worst.after_mean:.3f} steps (was {worst.before_mean:.3f})")
         return lines
 
