@@ -31,6 +31,16 @@ def test_equal_bytes_share_the_first_buffer() -> None:
     assert not plan(model, [share_constants]).steps and not plan(flatbuffer.read(after), [share_constants]).steps
 
 
+def test_large_constants_that_differ_in_their_last_byte_do_not_share() -> None:
+    b = Build()
+    large, last = np.zeros((2, 200), np.int8), np.zeros((2, 200), np.int8)
+    last[-1, -1] = 1
+    first, same, other = (b.constant(a) for a in (large, large, last))
+    y = b.op("ADD", [b.op("ADD", [b.op("ADD", [b.input((2, 200)), first], (2, 200)), same], (2, 200)), other], (2, 200))
+    rewrite(b.model(y), [share_constants])
+    assert same.buffer is first.buffer and other.buffer is not first.buffer
+
+
 def test_tensors_on_one_buffer_already_are_nothing_to_do() -> None:
     b = Build()
     w = b.constant(W)

@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from ..ir import Buffer, Model
 from ..pattern import Rebuffer, sweep
 
+START = 64
+"""Bytes that tell most buffers of one length apart."""
+
 
 @sweep
 def share_constants(model: Model) -> Iterator[Rebuffer]:
@@ -20,12 +23,13 @@ def share_constants(model: Model) -> Iterator[Rebuffer]:
 
 
 def first_of_equals(buffers: dict[Buffer, None]) -> dict[Buffer, Buffer]:
-    """For each buffer the first one with its bytes. Only buffers of equal length are read, none is copied."""
-    lengths: dict[int, list[Buffer]] = defaultdict(list)
+    """For each buffer the first one with its bytes. Only buffers that start alike are read whole, none is copied."""
+    alike: dict[tuple[int, bytes], list[Buffer]] = defaultdict(list)
     for buffer in buffers:
-        lengths[len(buffer)].append(buffer)
+        assert buffer.data is not None
+        alike[len(buffer), buffer.data[:START].tobytes()].append(buffer)
     first: dict[Buffer, Buffer] = {}
-    for group in lengths.values():
+    for group in alike.values():
         known: dict[bytes, Buffer] = {}
         for buffer in group:
             first[buffer] = known.setdefault(digest(buffer), buffer) if len(group) > 1 else buffer
