@@ -32,7 +32,8 @@ def quantizations(seed: int, count: int) -> list[tuple[float, int, float, int]]:
 
 
 def scalar(rng: np.random.Generator, most: float) -> Scalar:
-    return Scalar(int(rng.integers(-128, 128)), float(np.float32(rng.uniform(1e-4, most))), int(rng.integers(-128, 128)))
+    q, scale = int(rng.integers(-128, 128)), float(np.float32(rng.uniform(1e-4, most)))
+    return Scalar(q, scale, int(rng.integers(-128, 128)))
 
 
 def in_tflm(program: Program, scale: float, zero_point: int) -> Array:

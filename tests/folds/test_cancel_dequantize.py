@@ -1,6 +1,8 @@
 """DEQUANTIZE(QUANTIZE(x)) is x where the range in between clips nothing of it."""
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -48,7 +50,7 @@ def test_what_stays_inside_by_nature(kind: str, scale: float, zero_point: int) -
     """1/256 reaches 255/256 only: half a step is within the rounding, and a whole one is not."""
     b = Build()
     x = b.input((1, 8))
-    options = {"beta": 1.0} if kind == "SOFTMAX" else {}
+    options: dict[str, Any] = {"beta": 1.0} if kind == "SOFTMAX" else {}
     y = doubled(b, rounded(b, b.op(kind, [x], x.shape, **options), scale, zero_point))
     if kind in ("LOGISTIC", "SOFTMAX"):
         assert refused(b, y, rules=RULES) == ["the QUANTIZE clips to [0, 0.996094], which may be meant"]

@@ -15,7 +15,8 @@ from ..build import Build, names
 from .checks import exact, folded, refused, same_bits
 
 RULES = [cancel_quantize]
-EVERY = {np.int8: np.arange(-128, 128).astype(np.int8), np.int16: np.arange(-32768, 32768).astype(np.int16)}
+EVERY: dict[Any, Array] = {np.int8: np.arange(-128, 128).astype(np.int8),
+                           np.int16: np.arange(-32768, 32768).astype(np.int16)}
 SCALES = [1.1754944e-38, 2.635963e-7, 1 / 3, 1 / 256, 0.0235294122, 1.0, 3.1e5, 1e30]
 Quantized = tuple[Any, float, int]
 

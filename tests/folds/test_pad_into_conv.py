@@ -82,7 +82,7 @@ def test_what_same_pads(kind: str, numbers: str, height: int, width: int, size: 
 def test_the_border_counts_as_the_zero_point(zero_point: int, given: bool) -> None:
     b = Build()
     x = input_of(b, (1, 7, 7, 2), PER_CHANNEL, zero_point)
-    value = b.constant(np.int8([zero_point]), x.scale, zero_point) if given else None
+    value = b.constant(np.array([zero_point], np.int8), x.scale, zero_point) if given else None
     model = exact(b, conv(b, pad(b, x, (1, 1), (1, 1), value), "CONV_2D"), rules=RULES)
     assert names(model) == ["CONV_2D"] and padding_of(model) == PADDING["SAME"]
 
@@ -127,10 +127,10 @@ def test_a_convolution_that_pads_already() -> None:
 
 
 def test_channels_and_batches() -> None:
-    for axis in ("channels", "batch"):
+    for batch, channels in (((0, 1), (0, 0)), ((0, 0), (0, 1))):
         b = Build()
         x = b.input((1, 7, 7, 2))
-        padded = pad(b, x, (1, 1), (1, 1), **{axis: (0, 1)})
+        padded = pad(b, x, (1, 1), (1, 1), batch=batch, channels=channels)
         assert refused(b, conv(b, padded, "CONV_2D"), rules=RULES) == ["it pads batches or channels"]
 
 
@@ -152,11 +152,11 @@ def test_pools(kind: str, reason: str) -> None:
 def test_another_value() -> None:
     b = Build()
     x = b.input((1, 7, 7, 2))
-    assert refused(b, conv(b, pad(b, x, (1, 1), (1, 1), b.constant(np.float32([1]))), "CONV_2D"), rules=RULES) == [
-        OTHER_VALUE]
+    value = b.constant(np.ones(1, np.float32))
+    assert refused(b, conv(b, pad(b, x, (1, 1), (1, 1), value), "CONV_2D"), rules=RULES) == [OTHER_VALUE]
     b = Build()
     x = b.input((1, 7, 7, 2), scale=0.1, zero_point=7)
-    value = b.constant(np.int8([0]), 0.1, 7)  # the integer 0 is no zero here
+    value = b.constant(np.zeros(1, np.int8), 0.1, 7)  # the integer 0 is no zero here
     assert refused(b, conv(b, pad(b, x, (1, 1), (1, 1), value), "CONV_2D"), rules=RULES) == [OTHER_VALUE]
 
 

@@ -140,7 +140,7 @@ def test_a_dense_layer_whose_bias_has_a_scale_of_its_own() -> None:
     b = Build()
     x = b.input((1, 8), scale=0.1)
     w = b.constant(np.ones((2, 8), np.int8), 0.1)
-    y = b.dense(x, w, b.constant(np.int32([9, -9]), 0.012), scale=0.5)
+    y = b.dense(x, w, b.constant(np.array([9, -9], np.int32), 0.012), scale=0.5)
     z = requantized(b, y, 0.05)
     assert refused(b, z, rules=RULES) == ["the bias has a scale that FULLY_CONNECTED would no longer take"]
 
