@@ -9,7 +9,8 @@ from tests.build import Build
 from tests.kernels.pair import invoked, load
 from tflfuse import flatbuffer
 from tflfuse.ir import Array, Buffer, Model, Operator, OperatorCode, Subgraph, Tensor
-from tflfuse.packing import fused_operator
+from tflfuse.lowering import lower
+from tflfuse.packing import fused_operator, pack
 from tflfuse.stages import Run, run_of
 
 
@@ -36,9 +37,17 @@ def all_inputs(b: Build, rng: np.random.Generator, count: int = 2) -> list[list[
 
 
 def check(b: Build, y: Tensor, rng: np.random.Generator) -> Run:
-    """The builder's operators as one chain give equal bits; returns the run."""
+    """The builder's operators as one chain give equal bits, lowered again too; returns the run."""
     run = run_of(b.operators)
-    original, fused = load(b.bytes(y)), load(flatbuffer.write(fused_model(run, b.inputs)))
+    model = fused_model(run, b.inputs)
+    original, fused = load(b.bytes(y)), load(flatbuffer.write(model))
+    lower(model)
+    lowered = load(flatbuffer.write(model))
     for inputs in all_inputs(b, rng):
-        np.testing.assert_array_equal(invoked(fused, inputs), invoked(original, inputs))
+        expected = invoked(original, inputs)
+        np.testing.assert_array_equal(invoked(fused, inputs), expected, "fused")
+        np.testing.assert_array_equal(invoked(lowered, inputs), expected, "lowered")
+    again = run_of(model.subgraphs[0].operators)
+    assert pack(again.chain)[0] == pack(run.chain)[0]
+    assert np.array_equal(pack(again.chain)[1], pack(run.chain)[1])
     return run

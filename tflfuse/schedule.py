@@ -47,9 +47,9 @@ class Stop(NamedTuple):
 
 
 def ring_rows(outside: Sequence[int], stops: Sequence[Stop]) -> list[int]:
-    """How many rows each stage's output must keep, 0 for the last stage's; outside: the outside tensors' heights.
+    """How many rows each stage's output must keep, at least one, 0 for the last stage's.
 
-    Every value but the last stage's output has a reader.
+    outside: the outside tensors' heights. Every value but the last stage's output has a reader.
     """
     count = len(outside)
     heights = [*outside, *(s.height for s in stops)]
@@ -76,7 +76,7 @@ def _wanted(count: int, heights: list[int], stops: Sequence[Stop]) -> list[int]:
     for number in range(len(stops) - 1, -1, -1):
         stop = stops[number]
         for value in stop.reads:
-            if value >= count:
+            if value >= count and wanted[number]:
                 rows, height = stop.rows, heights[value]
                 asked = height if rows.accumulates else rows.end(wanted[number] - 1, height)
                 wanted[value - count] = max(wanted[value - count], asked)
@@ -125,7 +125,8 @@ def simulated(outside: tuple[int, ...], stops: tuple[Stop, ...], last_rows: int)
     for number, inner in enumerate(producers):
         for producer in inner:
             readers[producer].append(number)
-    made, consumed, parent, most = ([0] * len(stops) for _ in range(4))
+    made, consumed, parent = ([0] * len(stops) for _ in range(3))
+    most = [1] * last + [0]
 
     def freed(reader: int, height: int) -> int:
         if stops[reader].rows.accumulates:
