@@ -9,7 +9,7 @@ import pytest
 
 from tests.build import Build, names
 from tflfuse import flatbuffer, invariants
-from tflfuse.errors import BadModel
+from tflfuse.errors import BadModel, TflfuseError
 from tflfuse.ir import Model, Operator, OperatorCode, Signature, Tensor
 from tflfuse.pattern import (HOLE, Bake, Match, Replacement, alias, chain, const, constant, fold, op, replace_by,
                              require, sweep, var)
@@ -628,3 +628,20 @@ def test_a_rule_that_loses_the_output_is_a_mistake() -> None:
     b, start = started()
     with pytest.raises(AssertionError, match="must keep the root's outputs"):
         plan(b.model(unary(b, "NEG", start)), [careless])
+
+
+def test_rules_that_undo_each_other_end_with_an_error() -> None:
+    @fold(op.RELU(x, name="here"))
+    def there(m: Match) -> Replacement:
+        """RELU -> RELU6."""
+        return replace_by(m.here.like(code=OperatorCode.of("RELU6")))
+
+    @fold(op.RELU6(x, name="here"))
+    def back(m: Match) -> Replacement:
+        """RELU6 -> RELU."""
+        return replace_by(m.here.like(code=OperatorCode.of("RELU")))
+
+    b = Build()
+    value = b.input((1, 4))
+    with pytest.raises(TflfuseError, match="still find something to do after 1000 rounds: back, there"):
+        rewrite(b.model(b.op("RELU", [value], value.shape)), (there, back))

@@ -13,13 +13,16 @@ from typing import Any
 import numpy as np
 
 from . import invariants
-from .errors import Refused
+from .errors import Refused, TflfuseError
 from .ir import Buffer, Model, Operator, OperatorCode, Subgraph, Tensor
 from .pattern import Bake, Edit, Match, Prune, Rebuffer, Replacement, Rule, Sweep, producers_of
 
 EFFECTS = frozenset({"IF", "WHILE", "CALL", "CALL_ONCE", "ASSIGN_VARIABLE", "VAR_HANDLE", "HASHTABLE",
                      "HASHTABLE_IMPORT", "STABLEHLO_COMPOSITE", "STABLEHLO_WHILE", "STABLEHLO_CUSTOM_CALL"})
 """Operators that do more than compute their outputs: never dead."""
+
+MOST_ROUNDS = 1000
+"""Far more than any model was seen to need (a handful): two rules that undo each other would never end."""
 
 Key = tuple[str, str]
 """A rule's name and the place of the root it would replace: names a step across two runs on one file."""
@@ -342,7 +345,7 @@ def rewrite(model: Model, rules: Sequence[Rule | Sweep], exact: bool = False, ex
     """
     invariants.check(model)
     steps: list[Step] = []
-    while True:
+    for _ in range(MOST_ROUNDS):
         now = plan(model, rules, exact, excluded)
         if not now.steps:
             return Plan(tuple(steps), now.refusals)
@@ -350,6 +353,8 @@ def rewrite(model: Model, rules: Sequence[Rule | Sweep], exact: bool = False, ex
         invariants.check(model)
         steps += now.steps
         progress(now)
+    raise TflfuseError(f"the rules still find something to do after {MOST_ROUNDS} rounds: "
+                       + ", ".join(sorted({s.rule for s in steps[-8:]})))
 
 
 def prune_edits(model: Model) -> Iterator[Prune]:

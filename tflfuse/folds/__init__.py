@@ -20,11 +20,12 @@ from .reshape_chain import reshape_chain
 from .shape_of_static import shape_of_static
 from .share_constants import share_constants
 from .static_shapes import static_shapes
+from .transpose_to_reshape import transpose_to_reshape
 
 FOLDS: tuple[Rule | Sweep, ...] = (
     static_shapes,
     shape_of_static, evaluate_constants, reshape_chain, identity_reshape, identity_transpose, inverse_transpose,
-    identity_slice, identity_pad, cancel_quantize, cancel_dequantize,
+    transpose_to_reshape, identity_slice, identity_pad, cancel_quantize, cancel_dequantize,
     affine_after, affine_before, activation_into_producer, pad_into_conv, quantize_into_producer,
     share_constants, remove_unused,
 )
