@@ -103,6 +103,14 @@ def test_a_table_is_the_kernel_with_a_scalar_or_the_same_operand_twice(name: str
     assert done > 30
 
 
+def test_sub_divides_scales_in_float32() -> None:
+    """With multipliers from float64, as ADD's, one entry of each of these tables would be another."""
+    for scale, constant, out, q in ((0.21648137271404266, 0.423764705657959, 0.3667912185192108, 48),
+                                    (0.31487712264060974, 0.3403627276420593, 0.29342636466026306, 119)):
+        assert compare((Elementwise("SUB", (0, CONSTANT), out, 0, Scalar(q, constant, 0)),), scale, 0)
+        assert numerics.sub_parameters(scale, constant, out) != numerics.add_parameters(scale, constant, out)
+
+
 def test_a_table_is_silu() -> None:
     cases = quantizations(5, 30)
     done = 0
