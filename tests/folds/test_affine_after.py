@@ -162,10 +162,13 @@ def test_a_bias_is_created(kind: str, numbers: str, given: str) -> None:
         assert bias.type == tflite.TensorType.INT64
 
 
-def test_no_bias_is_created_for_a_gain_alone() -> None:
+@pytest.mark.parametrize("given", [[], [None]])
+def test_no_bias_is_created_for_a_gain_alone(given: list[None]) -> None:
     b = Build()
-    model = checked(b, step(b, "MUL", small(b), GAINS[:4]), FLOAT)
-    assert root(model).inputs[2:] == [None]
+    conv = small(b)
+    b.operators[0].inputs[2:] = given
+    model = checked(b, step(b, "MUL", conv, GAINS[:4]), FLOAT)
+    assert root(model).inputs[2:] == given
 
 
 @pytest.mark.parametrize("first", [False, True])
@@ -295,6 +298,17 @@ def test_a_negative_gain_and_the_integer_that_has_no_opposite(numbers: str) -> N
     assert (new[[0, 2], 0, 0, 0] == 127).all()
 
 
+def test_a_filter_of_integers_that_have_no_opposite_gets_a_larger_scale() -> None:
+    b = Build()
+    w = np.full((1, 1, 1, 8), -128)
+    w[0, 0, 0, 0] = 0
+    conv = small8(b, w, 0.003)
+    model = checked(b, step(b, "MUL", conv, [-1.0]), PER_TENSOR)
+    gain = read(b.operators[1], 1).real().item()
+    np.testing.assert_array_equal(operand(model, 1).array().reshape(-1), [0] + [127] * 7)
+    np.testing.assert_allclose(scales(operand(model, 1)), -gain * 0.003 * 128 / 127, rtol=1e-6)
+
+
 def test_gains_of_every_kind() -> None:
     b = Build()
     w = random_int8(np.random.default_rng(6), (4, 1, 1, 8))
@@ -315,6 +329,14 @@ def test_a_tiny_gain_with_a_large_offset_does_not_wrap(kind: str) -> None:
     bias = operand(model, 2)
     np.testing.assert_allclose(bias.real(), [3, -3, 2, 1], rtol=0.02)
     assert (np.abs(bias.array().astype(np.int64)) <= 2 ** 30 + 64).all()
+
+
+@pytest.mark.parametrize("gain", [1e-12, 1e-30])
+def test_the_multiplier_stays_above_what_the_kernel_takes_for_zero(gain: float) -> None:
+    b = Build()
+    conv = small8(b, random_int8(np.random.default_rng(12), (2, 1, 1, 8)), [0.003, 0.004])
+    model = checked(b, step(b, "MUL", conv, [gain, 1.5], 0.08), PER_CHANNEL)
+    assert (operand(model, 0).scale * scales(operand(model, 1)).astype(np.float64) / 0.08 > 2.0 ** -32).all()
 
 
 def test_weights_of_a_billionth_with_a_bias_of_five() -> None:
@@ -360,6 +382,17 @@ def test_a_fully_connected_keeps_one_scale() -> None:
     old = read(b.operators[0], 1).array()
     model = checked(b, step(b, "MUL", conv, [-1.5]), PER_TENSOR)
     np.testing.assert_array_equal(operand(model, 1).array(), -old)
+    assert len(scales(operand(model, 1))) == 1
+
+
+@pytest.mark.parametrize("gains", [[1.5, -0.75, 0.5, 1.25], [1, -1, 1, 0.8], [0.5, 0.5, 0.45, 0.25]])
+def test_a_fully_connected_with_different_gains_gets_one_new_scale(gains: list[float]) -> None:
+    b = Build()
+    w = random_int8(np.random.default_rng(11), (4, 32))
+    w[0] = w[0] // 2
+    x = b.input((8, 32), scale=0.02, zero_point=-7)
+    y = step(b, "MUL", b.dense(x, b.constant(w, 0.002), scale=1 / 20, zero_point=2), gains, 1 / 20)
+    model = checked(b, y, PER_TENSOR)
     assert len(scales(operand(model, 1))) == 1
 
 
