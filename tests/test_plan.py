@@ -547,7 +547,7 @@ def test_a_step_remembers_what_stood_there_and_what_stands_there() -> None:
     y = unary(b, "RELU", unary(b, "NEG", start))
     model = b.model(y)
     (step,) = rewrite(model, [merge]).steps
-    assert step.key == ("merge", "#2") and step.summary == "RELU(NEG(x)) -> SQUARE(x)" and step.exact
+    assert step.key == ("merge", "#1", "#2") and step.summary == "RELU(NEG(x)) -> SQUARE(x)" and step.exact
     assert step.label == "RELU #2 't3'"
     assert [o.inputs for o in step.before] == [[start], [b.tensors[2]]] and step.after[0].outputs == [y]
     assert step.as_dict() == {
@@ -617,6 +617,19 @@ def test_an_excluded_step_is_not_taken() -> None:
     assert names(model) == ["EXP", "SIN", "NEG"]
     reason = "the result was measured further from the real-valued function than the original"
     assert [(r.place, r.reason) for r in done.refusals] == [("#2", reason)]
+
+
+def test_where_the_longest_match_is_excluded_a_shorter_one_may_be_taken() -> None:
+    @fold(chain(x, op.NEG(HOLE, name="neg"), name="steps"))
+    def shorten(m: Match) -> Replacement:
+        """NEG(NEG(x)) -> SIN(x)"""
+        return become(m.root, "SIN", m.x)
+
+    for excluded, left in ((set(), ["EXP", "SIN"]), ({("shorten", "#1", "#2")}, ["EXP", "SIN", "SIN"])):
+        b, start = started()
+        model = b.model(unary(b, "NEG", unary(b, "NEG", start)))
+        rewrite(model, [shorten], excluded=frozenset(excluded))
+        assert names(model) == left
 
 
 def test_a_rule_that_loses_the_output_is_a_mistake() -> None:

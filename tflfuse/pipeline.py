@@ -6,9 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from . import flatbuffer, invariants
+from .errors import BadModel
 from .folds import FOLDS, KEEP_DYNAMIC
+from .folds.remove_unused import remove_unused
 from .fusions.chain_runs import chain_runs
 from .ir import Model
+from .lowering import lower_chain
 from .pattern import Rule, Sweep
 from .plan import Key, Plan, Refusal, Step, apply, rewrite
 from .report import Report
@@ -31,7 +34,7 @@ def fuse(model: bytes, custom_ops: bool = True, exact: bool = False, keep_dynami
 
     model: the bytes of a .tflite file. custom_ops: operators of the tflfuse kernel pack may be used.
     exact: only steps that keep every output the same bits. keep_dynamic: open dimensions stay open.
-    excluded: steps not to take, by (rule, place). progress: called with what each round did.
+    excluded: steps not to take, see Step.key. progress: called with what each round did.
     Raises BadModel with one line where the bytes are no valid model.
     """
     graph = flatbuffer.read(model)
@@ -42,6 +45,25 @@ def fuse(model: bytes, custom_ops: bool = True, exact: bool = False, keep_dynami
         done = Plan((), (Refusal("every rule", "", "the model", reason),))
     else:
         done = fused(graph, KEEP_DYNAMIC if keep_dynamic else FOLDS, custom_ops, exact, excluded, progress)
+    return result_of(model, before, graph, done)
+
+
+def lower(model: bytes) -> Result:
+    """Turn the custom operators of a fused model back into builtin ones, with outputs of the same bits.
+
+    Raises BadModel where the bytes are no valid model, or hold a fused operator that no builtin operators express.
+    """
+    graph = flatbuffer.read(model)
+    before = operator_counts(graph)
+    done = rewrite(graph, (lower_chain, remove_unused))
+    if any(r.rule == lower_chain.name for r in done.refusals):
+        refused = done.refusals[0]
+        raise BadModel(f"{refused.label} cannot be lowered: {refused.reason}")
+    return result_of(model, before, graph, done)
+
+
+def result_of(model: bytes, before: Counter[str], graph: Model, done: Plan) -> Result:
+    """The rewritten bytes, or the very bytes that came in, and the report."""
     written = flatbuffer.write(graph) if done.steps else bytes(model)
     return Result(written, Report(done, before, operator_counts(graph), len(model), len(written), tuple(graph.notes)))
 

@@ -24,8 +24,8 @@ EFFECTS = frozenset({"IF", "WHILE", "CALL", "CALL_ONCE", "ASSIGN_VARIABLE", "VAR
 MOST_ROUNDS = 1000
 """Far more than any model was seen to need (a handful): two rules that undo each other would never end."""
 
-Key = tuple[str, str]
-"""A rule's name and the place of the root it would replace: names a step across two runs on one file."""
+Key = tuple[str, ...]
+"""A rule's name and the places of the operators it would replace: names a step across two runs on one file."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,16 @@ class Step:
 
     @property
     def key(self) -> Key:
-        return self.rule, self.place
+        return key_of(self.rule, self.before)
 
     def as_dict(self) -> dict[str, Any]:
         names = [o.name for o in self.before], [o.name for o in self.after]
         return {"rule": self.rule, "summary": self.summary, "place": self.place, "operator": self.label,
                 "exact": self.exact, "note": self.note, "before": names[0], "after": names[1]}
+
+
+def key_of(rule: str, operators: Sequence[Operator]) -> Key:
+    return (rule, *(o.place for o in operators))
 
 
 @dataclass(frozen=True)
@@ -162,7 +166,7 @@ def plan(model: Model, rules: Sequence[Rule | Sweep], exact: bool = False,
     exact: steps that do not keep the same bits are refused. excluded: steps not to take.
     """
     steps: list[Step] = []
-    refusals: dict[tuple[Key, str], Refusal] = {}
+    refusals: dict[tuple[str, ...], Refusal] = {}
     for number in range(len(model.subgraphs)):
         view = View.of(model, number)
         for operator in reversed(view.graph.operators):
@@ -178,14 +182,14 @@ def plan(model: Model, rules: Sequence[Rule | Sweep], exact: bool = False,
 
 
 def first_step(rule: Rule, root: Operator, view: View, exact: bool, excluded: frozenset[Key],
-               refusals: dict[tuple[Key, str], Refusal]) -> Step | None:
+               refusals: dict[tuple[str, ...], Refusal]) -> Step | None:
     """The first way to match the rule at this root that rule and engine accept."""
     declined: list[Refusal] = []
     for match in (m for p in rule.patterns for m in p.at(root, view.producers)):
         if not view.used.isdisjoint(match.operators):
             continue
         try:
-            if (rule.name, root.place) in excluded:
+            if key_of(rule.name, match.operators) in excluded:
                 raise Refused("the result was measured further from the real-valued function than the original")
             view.check_inside(rule, match)
             new = rule.build(match)
@@ -198,7 +202,7 @@ def first_step(rule: Rule, root: Operator, view: View, exact: bool, excluded: fr
         if view.claim(match, new):
             return step_of(rule, match, new, view.number)
     for r in declined[:1]:
-        refusals.setdefault(((r.rule, r.place), r.reason), r)
+        refusals.setdefault((r.rule, r.place, r.reason), r)
     return None
 
 
