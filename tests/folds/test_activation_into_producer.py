@@ -4,8 +4,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tflfuse import flatbuffer
 from tflfuse.folds.activation_into_producer import activation_into_producer
 from tflfuse.ir import Model, Tensor
+from tflfuse.plan import rewrite
+from tflfuse.tflm import Interpreter
 
 from ..build import ACTIVATION, Build, names
 from .checks import closer, exact, refused
@@ -25,9 +28,9 @@ def clamped(b: Build, name: str, x: Tensor, **more: object) -> Tensor:
 
 
 def bounded(b: Build, name: str, x: Tensor, bound: float) -> Tensor:
-    """MINIMUM or MAXIMUM with a constant in the quantization of x."""
+    """MINIMUM or MAXIMUM with a constant in the quantization of x, which stands first: see the test on NaN."""
     if x.quantization is None:
-        return b.op(name, [x, b.constant(np.array(bound, np.float32))], x.shape)
+        return b.op(name, [b.constant(np.array(bound, np.float32)), x], x.shape)
     integer = np.array(round(bound / x.scale) + x.zero_point, x.dtype)
     constant = b.constant(integer, x.scale, x.zero_point)
     return b.op(name, [x, constant], x.shape, scale=x.scale, zero_point=x.zero_point)
@@ -118,6 +121,20 @@ def test_minimum_and_maximum_together_are_an_activation(numbers: str) -> None:
         value = bounded(b, first[0], computed(b, "CONV_2D", numbers, out), first[1])
         model = exact(b, bounded(b, second[0], value, second[1]), rules=RULES)
         assert names(model) == ["CONV_2D"] and activation_of(model) == "RELU6"
+
+
+@pytest.mark.parametrize("bound_first,zero,exact_step", [(True, 0.0, True), (False, 0.0, False), (True, -0.0, False)])
+def test_a_bound_may_stand_for_nan_and_another_zero(bound_first: bool, zero: float, exact_step: bool) -> None:
+    b = Build()
+    x = b.input((1, 4))
+    value = b.op("MUL", [x, b.constant(np.float32([-1, -1, 1, 1]))], x.shape)
+    operands = [b.constant(np.array(zero, np.float32)), value]
+    model = b.model(b.op("MAXIMUM", operands if bound_first else operands[::-1], x.shape))
+    before = flatbuffer.write(model)
+    assert rewrite(model, RULES).exact == exact_step and names(model) == ["MUL"]
+    given = np.float32([[0, -0.0, -1, np.nan]])
+    old, new = (Interpreter(data).run([given])[0].tobytes() for data in (before, flatbuffer.write(model)))
+    assert (old == new) == exact_step
 
 
 def test_a_minimum_alone_is_no_activation() -> None:

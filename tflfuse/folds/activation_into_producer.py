@@ -30,14 +30,14 @@ def activation_into_producer(m: Match) -> Replacement:
     require(out.type == TensorType.FLOAT32 or out.type in LIMITS, "only float32, int8 and int16 are clamped", at=out)
     require(all(v.type == out.type for v in values), "the clamp changes the type", at=out)
     require(all(v.shape == out.shape for v in values), "the clamp changes the shape", at=out)
-    exact = out.type == TensorType.FLOAT32 or all(same(v, out) for v in values)
+    alike = out.type == TensorType.FLOAT32 or all(same(v, out) for v in values)
     clamp = of_activation(m.producer)
     for step, value in zip(m.steps, values):
-        clamp &= of_step(step) if exact else of_step(step) & of_range(value)
+        clamp &= of_step(step) if alike else of_step(step) & of_range(value)
     activation = activation_for(clamp, out)
-    if not exact:
+    if not alike:
         check_rescales(m.producer, out)
-    return replace_by(writing(m.producer, out, activation), exact=exact)
+    return replace_by(writing(m.producer, out, activation), exact=alike and all(keeps_bits(s) for s in m.steps))
 
 
 def of_step(step: Match) -> Clamp:
@@ -51,6 +51,17 @@ def of_step(step: Match) -> Clamp:
     number = float(bound.real().ravel()[0])
     require(bool(np.isfinite(number)), "the bound is not a finite number", at=bound)
     return Clamp(-inf, number) if step.clamp.name == "MINIMUM" else Clamp(number, inf)
+
+
+def keeps_bits(step: Match) -> bool:
+    """False where the result is another NaN or zero than an activation's, which lets NaN and -0.0 through.
+
+    TFLM's MAXIMUM(a, b) is a > b ? a : b, so that a bound in second place stands for NaN and for a zero of either sign.
+    """
+    if step.clamp.name in OF_OPERATOR or step.clamp.outputs[0].type != TensorType.FLOAT32:
+        return True
+    negative_zero = bool((step.bound.array() == 0).all() and np.signbit(step.bound.array()).all())
+    return step.clamp.inputs[0] is step.bound and not negative_zero
 
 
 def same(one: Tensor, other: Tensor) -> bool:
