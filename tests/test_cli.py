@@ -13,21 +13,26 @@ import numpy as np
 import pytest
 
 from tests.build import Build, names, random_int8
+from tests.converted import DATA
+import tflfuse
 from tflfuse import cli, flatbuffer, proof
 from tflfuse.pattern import fold, op, replace_by, var
 from tflfuse.verify import Comparison
 
 
-def activation_model(relus: int = 1) -> bytes:
-    """CONV_2D with a standalone RELU behind it: one exact fold, and one run for a custom operator."""
+BUILTIN = ["CONV_2D", "CONV_2D"]
+FUSED = ["CUSTOM:TFLFUSE_CHAIN_1"]
+
+
+def activation_model() -> bytes:
+    """CONV_2D -> RELU -> CONV_2D: an exact fold, then a run for a custom operator."""
     rng = np.random.default_rng(3)
     b = Build()
-    x = b.input((1, 6, 6, 4), scale=0.5, zero_point=-3)
-    w = b.constant(random_int8(rng, (8, 3, 3, 4)), scale=[0.01] * 8)
-    y = b.conv(x, w, b.constant(np.arange(8, dtype=np.int32), scale=[0.005] * 8), scale=0.1, zero_point=4)
-    for _ in range(relus):
-        y = b.op("RELU", [y], y.shape, scale=0.1, zero_point=4)
-    return b.bytes(y)
+    x = b.input((1, 12, 12, 4), scale=0.5, zero_point=-3)
+    w = b.constant(random_int8(rng, (32, 3, 3, 4)), scale=[0.01] * 32)
+    y = b.conv(x, w, b.constant(np.arange(32, dtype=np.int32), scale=[0.005] * 32), scale=0.1, zero_point=4)
+    y = b.op("RELU", [y], y.shape, scale=0.1, zero_point=4)
+    return b.bytes(b.conv(y, b.constant(random_int8(rng, (8, 1, 1, 32)), scale=[0.01] * 8), scale=0.3, zero_point=1))
 
 
 def batch_norm_model() -> bytes:
@@ -55,16 +60,16 @@ def only_files(folder: Path) -> set[str]:
 def test_it_fuses_and_says_what_it_did(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out.tflite"
     assert cli.main([str(model), str(out)]) == 0
-    assert names(flatbuffer.read(out.read_bytes())) == ["CUSTOM:TFLFUSE_CHAIN_1"]
+    assert names(flatbuffer.read(out.read_bytes())) == FUSED
     said = capsys.readouterr()
-    assert "2 -> 1" in said.out and "activation_into_producer" in said.out and "all outputs equal" in said.out
+    assert "3 -> 1" in said.out and "activation_into_producer" in said.out and "all outputs equal" in said.out
     assert "chain_runs" in said.out and said.err == ""
 
 
 def test_builtin_only_uses_no_custom_operator(model: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.tflite"
     assert cli.main([str(model), str(out), "--builtin-only", "-q"]) == 0
-    assert names(flatbuffer.read(out.read_bytes())) == ["CONV_2D"]
+    assert names(flatbuffer.read(out.read_bytes())) == BUILTIN
 
 
 def test_as_a_module_with_everything_in_json(model: Path, tmp_path: Path) -> None:
@@ -73,7 +78,7 @@ def test_as_a_module_with_everything_in_json(model: Path, tmp_path: Path) -> Non
                           capture_output=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     found = json.loads(report.read_text())
-    assert found["operators"]["before"] == 2 and found["operators"]["after"] == 1
+    assert found["operators"]["before"] == 3 and found["operators"]["after"] == 2
     assert found["bytes"] == {"before": model.stat().st_size, "after": out.stat().st_size}
     assert found["arena"]["before"] > found["arena"]["after"] > 0
     assert [s["rule"] for s in found["steps"]] == ["activation_into_producer"] and found["exact"]
@@ -93,7 +98,7 @@ def test_a_second_run_changes_no_byte(options: list[str], left: str, model: Path
 def test_in_place_keeps_the_permissions(model: Path, tmp_path: Path) -> None:
     model.chmod(0o640)
     assert cli.main([str(model), str(model), "-q"]) == 0
-    assert len(names(flatbuffer.read(model.read_bytes()))) == 1
+    assert names(flatbuffer.read(model.read_bytes())) == FUSED
     assert stat.S_IMODE(model.stat().st_mode) == 0o640 and only_files(tmp_path) == {"in.tflite"}
 
 
@@ -102,7 +107,7 @@ def test_a_link_stays_a_link(model: Path, tmp_path: Path) -> None:
     target.write_bytes(b"old")
     link.symlink_to(target)
     assert cli.main([str(model), str(link), "-q"]) == 0
-    assert link.is_symlink() and len(names(flatbuffer.read(target.read_bytes()))) == 1
+    assert link.is_symlink() and names(flatbuffer.read(target.read_bytes())) == FUSED
 
 
 def test_explain_writes_nothing_and_shows_the_same(model: Path, tmp_path: Path,
@@ -204,9 +209,50 @@ def test_a_model_that_nobody_can_run_is_written_with_a_word(model: Path, tmp_pat
     assert cli.main([str(model), str(out), "--arena", "100000"]) == 2
 
 
+def test_an_original_whose_own_outputs_change_is_written_with_a_word(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, report = tmp_path / "out.tflite", tmp_path / "report.json"
+    assert cli.main([str(DATA / "dilated_open_batch.tflite"), str(out), "--json", str(report)]) == 0
+    said = capsys.readouterr().out
+    assert "\nnot verified: the original's own outputs change from one run to the next in TFLM" in said
+    whole = json.loads(report.read_text())["verification"]["whole"]
+    assert whole["unstable"] and not whole["equal"] and whole["summary"] in said and out.exists()
+
+
 def test_interrupting_writes_nothing(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
     monkeypatch.setattr(os, "fsync", interrupt)
     assert cli.main([str(model), str(tmp_path / "out.tflite")]) == 130
     assert only_files(tmp_path) == {"in.tflite"}
+
+
+def test_lower_gives_builtin_operators_and_fusing_again_the_same_file(model: Path, tmp_path: Path,
+                                                                      capsys: pytest.CaptureFixture[str]) -> None:
+    fused, lowered, again = (tmp_path / name for name in ("fused.tflite", "lowered.tflite", "again.tflite"))
+    assert cli.main([str(model), str(fused), "-q"]) == 0
+    assert cli.main([str(fused), str(lowered), "--lower"]) == 0
+    assert "all outputs equal" in capsys.readouterr().out
+    assert names(flatbuffer.read(lowered.read_bytes())) == BUILTIN
+    assert lowered.read_bytes() == tflfuse.lower(fused.read_bytes())
+    assert cli.main([str(lowered), str(again), "-q"]) == 0
+    assert again.read_bytes() == fused.read_bytes()
+
+
+def test_a_model_without_fused_operators_is_lowered_to_itself(model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.tflite"
+    assert cli.main([str(model), str(out), "--lower", "-q"]) == 0
+    assert out.read_bytes() == model.read_bytes()
+
+
+def test_a_fused_operator_with_broken_options_is_exit_2(model: Path, tmp_path: Path,
+                                                        capsys: pytest.CaptureFixture[str]) -> None:
+    fused, out = tmp_path / "fused.tflite", tmp_path / "out.tflite"
+    assert cli.main([str(model), str(fused), "-q"]) == 0
+    broken = flatbuffer.read(fused.read_bytes())
+    operator = broken.subgraphs[0].operators[0]
+    assert operator.custom_options is not None
+    operator.custom_options = operator.custom_options[:20]
+    fused.write_bytes(flatbuffer.write(broken))
+    assert cli.main([str(fused), str(out), "--lower"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1 and not out.exists()

@@ -17,13 +17,14 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from .errors import TflfuseError
 from .files import written_whole
-from .pipeline import Result, fuse
-from .proof import Differs, Unproved, fuse_and_prove
+from .pipeline import Result, fuse, lower
+from .proof import Differs, Unproved, fuse_and_prove, lower_and_prove
 
 EXAMPLES = """examples:
   python -m tflfuse model.tflite fused.tflite
   python -m tflfuse model.tflite --explain                   what would be done, and why the rest is not
   python -m tflfuse model.tflite model.tflite --exact -q     in place, only steps that keep every bit
+  python -m tflfuse fused.tflite builtin.tflite --lower      without the custom operators, the same outputs
 """
 
 
@@ -40,6 +41,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--exact", action="store_true", help="only steps that keep every output the same bits")
     p.add_argument("--keep-dynamic", action="store_true", help="keep open (batch) dimensions open")
     p.add_argument("--explain", action="store_true", help="show every step and every refusal, write nothing")
+    p.add_argument("--lower", action="store_true", help="turn fused operators back into builtin ones")
     proof = p.add_mutually_exclusive_group()
     proof.add_argument("--verify", metavar="N", type=at_least_one, default=4,
                        help="random inputs to compare the outputs on, besides the extreme ones (default 4)")
@@ -64,6 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = p.parse_args(arguments)
     if args.output is None and not args.explain:
         p.error("OUT is missing (only --explain does without)")
+    if args.lower and (args.builtin_only or args.exact or args.keep_dynamic or args.arena):
+        p.error("--lower takes none of --builtin-only, --exact, --keep-dynamic, --arena")
     if args.arena and args.no_verify:
         p.error("--arena needs the model to be run: leave out --no-verify")
     try:
@@ -103,12 +107,15 @@ def run(args: argparse.Namespace) -> str:
 
 
 def fused(args: argparse.Namespace, data: bytes) -> Result:
-    """The rewritten model, proved unless --no-verify, within --arena."""
+    """The rewritten or lowered model, proved unless --no-verify; rewritten, within --arena."""
     options = {"custom_ops": not args.builtin_only, "exact": args.exact, "keep_dynamic": args.keep_dynamic}
     bar = Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), transient=True,
                    console=Console(stderr=True), disable=args.quiet or not sys.stderr.isatty())
     with bar:
         task = bar.add_task("reading")
+        if args.lower:
+            return lower(data) if args.no_verify else lower_and_prove(
+                data, args.verify, lambda what: bar.update(task, description=what))
         if args.no_verify:
             return fuse(data, **options, progress=lambda done: bar.update(task, description="rewriting"))
         result = fuse_and_prove(data, args.verify, lambda what: bar.update(task, description=what), **options)
