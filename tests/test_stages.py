@@ -14,6 +14,7 @@ from tests.kernels.conftest import library  # noqa: F401  the fixture
 from tflfuse.chain import Add, AveragePool, Convolution, Depthwise, GlobalAverage, MaxPool, Mean, Table, Transpose
 from tflfuse.errors import Refused
 from tflfuse.ir import Quantization, Table as Options, Tensor
+from tflfuse.packing import pack as packed
 from tflfuse.stages import Run, Stages, run_of, stage_of
 
 pytestmark = pytest.mark.usefixtures("library")
@@ -418,6 +419,23 @@ def test_windows_of_padding_alone() -> None:
     x = image(b)
     p = pad(b, x, [4, 5], [3, 6])
     check(b, conv(b, rng, p, 4, padding="VALID"), rng)
+
+
+def test_runs_that_grow_are_those_of_their_operators() -> None:
+    rng = np.random.default_rng(31)
+    b = Build()
+    x = image(b)
+    y = conv(b, rng, pad(b, x, [1, 0], [0, 0]), 4, padding="VALID")
+    y = b.op("RELU", [y], y.shape, None, 0.3, 3)
+    b.op("SOFTMAX", [y], y.shape, None, 1 / 256, -128)
+    b.op("RELU", [y], y.shape, None, 0.3, 3)
+    stages = Stages()
+    grown = list(stages.growing(b.operators))
+    told = [g.reason if isinstance(g, Refused) else kinds(g) for g in grown]
+    assert told == ["nothing is left to compute", [Convolution], [Convolution, Table],
+                    "SOFTMAX is not computed by a chain"]
+    alone = stages.run(b.operators[:3])
+    assert isinstance(grown[2], Run) and packed(grown[2].chain)[0] == packed(alone.chain)[0] and grown[2].inputs == (x,)
 
 
 def test_what_one_operator_needs_is_worked_out_once() -> None:

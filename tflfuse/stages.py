@@ -20,7 +20,7 @@ Whoever picks the run answers for this: no tensor inside of it is read outside o
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import TypeVar
@@ -85,11 +85,26 @@ class Stages:
         """Refused where an operator is none that a chain holds, or the operators do not fit together."""
         build = _Build(self)
         for operator in operators:
-            try:
-                build.add(operator)
-            except Refused as refused:
-                raise Refused(refused.reason, operator if refused.at is None else refused.at) from None
+            build.add_or_tell(operator)
         return build.run(tuple(operators))
+
+    def growing(self, operators: Sequence[Operator]) -> Iterator[Run | Refused]:
+        """`run` of the first operator, the first two, and so on, in one pass.
+
+        Ends behind the first operator that stands in the way of all longer runs too. A refusal before that is one of
+        this length only: after a PAD that a convolution may yet follow, for example.
+        """
+        build = _Build(self)
+        for count, operator in enumerate(operators, 1):
+            try:
+                build.add_or_tell(operator)
+            except Refused as refused:
+                yield refused
+                return
+            try:
+                yield build.run(tuple(operators[:count]))
+            except Refused as refused:
+                yield refused
 
     def stage(self, operator: Operator, key: tuple[object, ...], make: Callable[[], Stage]) -> Stage:
         """What `make` returns or refuses, remembered for an operator and what else it depends on."""
@@ -141,6 +156,13 @@ class _Build:
     nodes: dict[Tensor, _Node] = field(default_factory=dict)
     same: dict[Tensor, Tensor] = field(default_factory=dict)
     padded: dict[Tensor, tuple[Tensor, Pads]] = field(default_factory=dict)
+
+    def add_or_tell(self, operator: Operator) -> None:
+        """`add`; a refusal names the operator where it names no place itself."""
+        try:
+            self.add(operator)
+        except Refused as refused:
+            raise Refused(refused.reason, operator if refused.at is None else refused.at) from None
 
     def add(self, operator: Operator) -> None:
         name = operator.name
