@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tflfuse import runner
+from tflfuse import flatbuffer, runner
 from tflfuse.errors import BadModel, TflfuseError
 from tflfuse.inputs import tries
 from tflfuse.ir import Array
@@ -20,6 +20,7 @@ from tflfuse.runner import Runner
 from tflfuse.verify import difference, verify
 
 from .build import Build
+from .converted import DATA
 
 pytest.importorskip("tflite_micro", reason="the tflite-micro wheel is not installed")
 
@@ -59,6 +60,7 @@ def add_constant(value: Array, dtype: Any = np.float32) -> bytes:
 def test_a_model_equals_itself() -> None:
     comparison = verify(conv_model(), conv_model())
     assert comparison.equal and comparison.runs == 7 and comparison.failure is None and comparison.reasons == ()
+    assert comparison.conclusive and not comparison.unstable
     assert comparison.interpreter is not None and comparison.interpreter.startswith("TFLM 0.dev")
     assert comparison.arena_before == comparison.arena_after and comparison.arena_before is not None
     assert comparison.summary.startswith("all outputs equal, 7 inputs in TFLM")
@@ -189,11 +191,34 @@ def test_a_model_that_cannot_be_read_raises() -> None:
 def test_an_original_that_disagrees_with_itself_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     count = iter(range(9))
 
-    def noisy(self: Runner, engine: str, model: bytes, inputs: Any) -> runner.Outcome:
+    def noisy(self: Runner, engine: str, model: bytes, inputs: Any, fill: int = 0) -> runner.Outcome:
         return runner.Outcome([[np.full((1, 5, 5, 4), next(count), np.int8)]] * len(inputs), interpreter=engine)
 
     monkeypatch.setattr(Runner, "run", noisy)
-    assert "change from one run to the next" in verify(conv_model(), conv_model()).reasons[0]
+    assert verify(conv_model(), conv_model()).unstable
+
+
+def test_outputs_that_depend_on_what_memory_held_are_compared_with_nothing() -> None:
+    """In one process such a model does the same each time, so that equal outputs would be no more than luck."""
+    data = (DATA / "dilated_open_batch.tflite").read_bytes()
+    inputs = tries(flatbuffer.read(data).subgraphs[0], 1, 1)
+    with Runner() as running:
+        first, again, other = (running.run("TFLM", data, inputs, fill).outputs for fill in (0, 0, 7))
+    assert np.array_equal(first, again) and not np.array_equal(first, other)
+    comparison = verify(data, data)
+    assert comparison.unstable and not comparison.equal and not comparison.conclusive and comparison.outputs == ()
+    assert comparison.summary.startswith("not verified: the original's own outputs change from one run to the next in")
+    assert json.loads(json.dumps(comparison.as_dict()))["unstable"]
+
+
+def test_an_original_that_does_not_run_twice_is_unstable(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lucky(self: Runner, engine: str, model: bytes, inputs: Any, fill: int = 0) -> runner.Outcome:
+        outputs = [[np.zeros((1, 5, 5, 4), np.int8)]] * len(inputs)
+        return runner.Outcome([], error="crashed") if fill and model == conv_model() else runner.Outcome(
+            outputs, interpreter=engine)
+
+    monkeypatch.setattr(Runner, "run", lucky)
+    assert verify(conv_model(), conv_model(steps=1)).unstable
 
 
 def test_it_works_in_a_script_without_a_main_guard(tmp_path: Path) -> None:

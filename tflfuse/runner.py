@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from ctypes import CDLL
 from dataclasses import dataclass
 from importlib.metadata import version
 from types import TracebackType
@@ -29,6 +30,8 @@ from .errors import TflfuseError
 from .ir import Array
 
 START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from tflfuse.runner import serve; serve()"
+
+M_PERTURB = -6  # mallopt: fill what malloc gives out, and what free takes back
 
 
 @dataclass(frozen=True)
@@ -60,15 +63,16 @@ class Runner:
         self._stop()
         self._errors.close()
 
-    def run(self, engine: str, model: bytes, inputs: Sequence[Sequence[Array]]) -> Outcome:
+    def run(self, engine: str, model: bytes, inputs: Sequence[Sequence[Array]], fill: int = 0) -> Outcome:
         """Inferences of one fresh interpreter in order, so that variables carry over from each to the next.
 
-        engine: a key of ENGINES. inputs: for each inference an array for each graph input.
+        engine: a key of ENGINES. inputs: for each inference an array for each graph input. fill: the byte that memory
+        holds before anybody writes to it (its complement, in fact; with the GNU C library only), 0: whatever it held.
         """
         child = self._child = self._child or self._started()
         assert child.stdin is not None and child.stdout is not None
         try:
-            pickle.dump((engine, model, [list(arrays) for arrays in inputs]), child.stdin)
+            pickle.dump((engine, model, [list(arrays) for arrays in inputs], fill), child.stdin)
             child.stdin.flush()
             outcome = pickle.load(child.stdout)
         except (EOFError, BrokenPipeError, pickle.UnpicklingError):
@@ -157,9 +161,11 @@ def serve() -> None:
     os.dup2(2, 1)  # what an interpreter prints must not get between the answers
     while True:
         try:
-            engine, model, inputs = pickle.load(requests)
+            engine, model, inputs, fill = pickle.load(requests)
         except EOFError:
             return
+        if hasattr(CDLL(None), "mallopt"):
+            CDLL(None).mallopt(M_PERTURB, fill)
         pickle.dump(_outcome(engine, model, inputs), answers)
         answers.flush()
 

@@ -20,6 +20,9 @@ __all__ = ["Comparison", "Difference", "PartError", "extract", "part_error", "ve
 
 SEED = 20
 
+FILL = 0x55
+"""What memory holds in the second run of the original: outputs that depend on it are not those of the model."""
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -52,7 +55,8 @@ class Comparison:
     interpreter: name and version; None where neither could run the original, with both reasons in `reasons`.
     reasons: why an interpreter was passed over, and what was not run. runs: inputs tried. equal: every output of every
     run has the same bits; False where nothing ran. failure: why the rewritten model did not run where the original
-    did. arena_before, arena_after: TFLM only.
+    did. arena_before, arena_after: TFLM only. unstable: the original's own outputs change from one run to the next, as
+    those of a model that reads memory it never wrote; there is nothing to compare with then, and `equal` is False.
     """
 
     interpreter: str | None
@@ -63,6 +67,12 @@ class Comparison:
     failure: str | None = None
     arena_before: Arena | None = None
     arena_after: Arena | None = None
+    unstable: bool = False
+
+    @property
+    def conclusive(self) -> bool:
+        """The original ran, and did the same each time."""
+        return self.interpreter is not None and not self.unstable
 
     @property
     def summary(self) -> str:
@@ -71,6 +81,8 @@ class Comparison:
             return "not verified: " + "; ".join(self.reasons)
         if self.failure is not None:
             return f"the rewritten model fails in {self.interpreter}: {self.failure}"
+        if self.unstable:
+            return f"not verified: the original's own outputs change from one run to the next in {self.interpreter}"
         what = "all outputs equal" if self.equal else "; ".join(str(d) for d in self.outputs if not d.equal)
         return f"{what}, {self.runs} inputs in {self.interpreter}"
 
@@ -90,6 +102,7 @@ def verify(before: bytes, after: bytes, inputs: Sequence[Sequence[Array]] | None
     `runs` random ones (always the same) and then all-minimum, all-maximum and all-zero, see tflfuse.inputs.
     TFLM is the interpreter wherever it can run the original, else LiteRT with its reference kernels. Each model is
     loaded once and runs all inputs in order, so variables start and evolve alike. Only the main subgraph is run.
+    The original runs twice, with other memory contents before it, to see whether its outputs depend on them.
     Raises BadModel where `before` cannot be read, TflfuseError where the inputs do not fit it.
     """
     model = flatbuffer.read(before)
@@ -106,15 +119,14 @@ def verify(before: bytes, after: bytes, inputs: Sequence[Sequence[Array]] | None
             if old.error is not None:
                 reasons.append(old.error if old.error.startswith(engine) else f"{engine}: {old.error}")
                 continue
-            new = runner.run(engine, after, arrays)
+            again, new = (runner.run(engine, data, arrays, FILL) for data in (before, after))
+            changed = again.error or misfit(old, again)
+            unstable = changed is not None or not all(d.equal for d in differing(graph, old, again))
             failure = new.error or misfit(old, new)
-            differences = () if failure else tuple(differing(graph, old, new))
-            equal = not failure and all(d.equal for d in differences)
-            if differences and not equal and any(not d.equal for d in differing(
-                    graph, old, runner.run(engine, before, arrays))):
-                reasons.append("the original model's own outputs change from one run to the next")
+            differences = () if failure or unstable else tuple(differing(graph, old, new))
+            equal = not failure and not unstable and all(d.equal for d in differences)
             return Comparison(old.interpreter, tuple(reasons), len(arrays), equal, differences, failure,
-                              old.arena, new.arena)
+                              old.arena, new.arena, unstable)
     return Comparison(None, tuple(reasons))
 
 
