@@ -120,12 +120,24 @@ def test_a_table_is_silu() -> None:
     assert done >= len(cases) - 2
 
 
-def test_tables_of_other_kernels_are_relu_n1_to_1_by_its_definition() -> None:
-    """TFLM has no such kernel. Same scale: a clamp at the integers of -1 and 1."""
-    got = tables.table((Elementwise("RELU_N1_TO_1", (0,), 0.125, 3),), 0.125, 3)
-    np.testing.assert_array_equal(got, np.clip(EVERY, 3 - 8, 3 + 8))
-    got = tables.table((Elementwise("RELU_0_TO_1", (0,), 0.125, 3),), 0.125, 3)
-    np.testing.assert_array_equal(got, np.clip(EVERY, 3, 3 + 8))
+@pytest.mark.parametrize("name", ["RELU_N1_TO_1", "RELU_0_TO_1"])
+def test_clamps_that_tflm_has_no_kernel_for_are_those_of_litert(name: str) -> None:
+    interpreters = pytest.importorskip("ai_edge_litert.interpreter", reason="LiteRT is not installed")
+    for scale, zero_point, out, out_zero in quantizations(6, 20)[3:]:
+        program = (Elementwise(name, (0,), out, out_zero),)
+        try:
+            expected = tables.table(program, scale, zero_point)
+        except Refused:
+            continue
+        b = Build()
+        x = b.input((1, 1, 16, 16), scale=scale, zero_point=zero_point)
+        y = b.op(name, [x], x.shape, None, out, out_zero)
+        litert = interpreters.Interpreter(model_content=b.bytes(y))
+        litert.allocate_tensors()
+        litert.set_tensor(litert.get_input_details()[0]["index"], EVERY.reshape(x.shape))
+        litert.invoke()
+        got = litert.get_tensor(litert.get_output_details()[0]["index"]).reshape(-1)
+        np.testing.assert_array_equal(expected, got, str((program, scale, zero_point)))
 
 
 @pytest.mark.parametrize("program, reason", [
