@@ -29,7 +29,7 @@ OPTIONS = {"CONV_2D": "Conv2DOptions", "DEPTHWISE_CONV_2D": "DepthwiseConv2DOpti
            "SUM": "ReducerOptions", "REDUCE_MAX": "ReducerOptions", "REDUCE_MIN": "ReducerOptions",
            "MIRROR_PAD": "MirrorPadOptions", "CALL_ONCE": "CallOnceOptions"}
 VERSIONS = {"CONV_2D": 3, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 4, "TRANSPOSE_CONV": 3}
-ACTIVATION = {k: v for k, v in vars(tflite.ActivationFunctionType).items() if not k.startswith("_")}
+ACTIVATION: dict[str, int] = {k: v for k, v in vars(tflite.ActivationFunctionType).items() if not k.startswith("_")}
 PADDING = {"SAME": tflite.Padding.SAME, "VALID": tflite.Padding.VALID}
 TYPE_OF = {dtype: code for code, dtype in DTYPE.items()}
 

@@ -37,7 +37,7 @@ def bounded(b: Build, name: str, x: Tensor, bound: float) -> Tensor:
 
 
 def activation_of(model: Model) -> str:
-    return next(k for k, v in ACTIVATION.items() if v == model.subgraphs[0].operators[-1].activation)
+    return {code: name for name, code in ACTIVATION.items()}[model.subgraphs[0].operators[-1].activation]
 
 
 @pytest.mark.parametrize("name", IN_TFLM)
@@ -127,12 +127,12 @@ def test_minimum_and_maximum_together_are_an_activation(numbers: str) -> None:
 def test_a_bound_may_stand_for_nan_and_another_zero(bound_first: bool, zero: float, exact_step: bool) -> None:
     b = Build()
     x = b.input((1, 4))
-    value = b.op("MUL", [x, b.constant(np.float32([-1, -1, 1, 1]))], x.shape)
+    value = b.op("MUL", [x, b.constant(np.array([-1, -1, 1, 1], np.float32))], x.shape)
     operands = [b.constant(np.array(zero, np.float32)), value]
     model = b.model(b.op("MAXIMUM", operands if bound_first else operands[::-1], x.shape))
     before = flatbuffer.write(model)
     assert rewrite(model, RULES).exact == exact_step and names(model) == ["MUL"]
-    given = np.float32([[0, -0.0, -1, np.nan]])
+    given = np.array([[0, -0.0, -1, np.nan]], np.float32)
     old, new = (Interpreter(data).run([given])[0].tobytes() for data in (before, flatbuffer.write(model)))
     assert (old == new) == exact_step
 
@@ -151,7 +151,7 @@ def test_clamps_that_do_not_overlap_depend_on_their_order() -> None:
 
 def test_a_bound_for_each_channel_and_one_that_is_no_number() -> None:
     for bound, reason in ((np.zeros(4, np.float32), "the bound is not one number"),
-                          (np.float32([np.nan]), "the bound is not a finite number")):
+                          (np.full(1, np.nan, np.float32), "the bound is not a finite number")):
         b = Build()
         x = computed(b, "CONV_2D", FLOAT)
         assert refused(b, b.op("MAXIMUM", [x, b.constant(bound)], x.shape), rules=RULES) == [reason]
@@ -161,7 +161,7 @@ def test_a_bound_in_another_scale_is_refused() -> None:
     """TFLM's MAXIMUM compares integers."""
     b = Build()
     x = computed(b, "CONV_2D", PER_CHANNEL)
-    bound = b.constant(np.int8([0]), 0.5, 0)
+    bound = b.constant(np.zeros(1, np.int8), 0.5, 0)
     value = b.op("MAXIMUM", [x, bound], x.shape, scale=x.scale, zero_point=x.zero_point)
     assert refused(b, value, rules=RULES) == ["the bound has a scale of its own"]
 
@@ -172,8 +172,8 @@ def test_clamps_before_and_after_an_addition_stay_where_they_are(numbers: str) -
         b = Build()
         x = computed(b, "CONV_2D", numbers)
         x = x if before == "NONE" else clamped(b, before, x)
-        quantized = {} if x.quantization is None else {"scale": x.scale, "zero_point": x.zero_point}
-        y = b.op("ADD", [x, x], x.shape, **quantized)
+        scale, zero_point = (None, 0) if x.quantization is None else (x.scale, x.zero_point)
+        y = b.op("ADD", [x, x], x.shape, scale=scale, zero_point=zero_point)
         model = exact(b, y if after == "NONE" else clamped(b, after, y), rules=RULES)
         assert names(model) == ["CONV_2D", "ADD"]
         assert [o.activation for o in model.subgraphs[0].operators] == [ACTIVATION[before], ACTIVATION[after]]
