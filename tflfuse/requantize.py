@@ -14,7 +14,7 @@ from tflite import TensorType
 
 from .clamps import limits
 from .errors import Refused
-from .ir import Array, Tensor
+from .ir import Array, Operator, Tensor
 from .linear import Linear
 
 TINY = float(np.finfo(np.float32).tiny)
@@ -179,11 +179,12 @@ def fits(values: Array, tensor: Tensor) -> Array:
     return np.asarray((whole >= least) & (whole <= most))
 
 
-def require_no_further(before: Array, after: Array, one_scale: bool, at: object) -> None:
+def require_no_further(before: Array, after: Array, one_scale: bool, at: Operator) -> None:
     """Refuse a mean-square error that grows over all channels, or to more than twice in one of them.
 
+    A thousandth of either, or of an output step, is allowed: rounding scales to float32 and choosing points make that.
     one_scale: the weights were rounded anew to one scale, which is then the reason.
     """
-    near = 1 + 1e-3  # scales are rounded to float32
-    if np.mean(after) > np.mean(before) * near or np.any(after > 2 * before * near):
+    allowed = before * (1 + 1e-3) + (at.outputs[0].scale * 1e-3) ** 2
+    if np.mean(after) > np.mean(allowed) or np.any(after > 2 * allowed):
         raise Refused(WORSE_ONE_SCALE if one_scale else WORSE, at)
