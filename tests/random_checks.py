@@ -52,6 +52,9 @@ def judged(data: bytes, seed: int, runner: Runner) -> Verdict:
         exact = fuse(data, custom_ops=False, exact=True)
         failure = form_fails(data, exact, True) or unlike(graph, data, exact, arrays, old, runner, "exact")
         failure = failure or hard_unlike(graph, exact, hard, old_hard, runner)
+        if any(t.shape_signature for t in graph.inputs):
+            dynamic = fuse(data, custom_ops=False, exact=True, keep_dynamic=True)
+            failure = failure or unlike(graph, data, dynamic, arrays, old, runner, "dynamic")
         free, excluded, far_off = settled(data, runner)
         failure = failure or far_off or form_fails(data, free, False, runner)
         if free.model != exact.model:

@@ -98,13 +98,20 @@ class Grown:
                 return
 
     def finished(self) -> Model:
-        """Everything that nobody reads is an output, and now and then a value that somebody does."""
+        """Everything that nobody reads is an output; now and then a value that is read, an input, an output again.
+
+        Names are no keys: in some models they are missing, empty or the same.
+        """
         read = {t for o in self.b.operators for t in o.inputs}
         computed = [t for o in self.b.operators for t in o.outputs]
         outputs = [t for t in computed if t not in read or t in self.spread and self.chance(0.05)]
+        outputs += [t for t in (*self.b.inputs, *outputs) if self.chance(0.02)]
         if not outputs:
             outputs = [self.b.op("DEQUANTIZE" if self.values[0].dtype != FLOAT else "RELU", [self.values[0]],
                                  self.values[0].shape, np.float32)]
+        if self.chance(0.1):
+            for tensor in self.b.tensors:
+                tensor.name = self.pick(tensor.name, None, b"", b"same")
         return self.b.model(*outputs, signature=self.chance(0.3))
 
     # Choices
@@ -162,7 +169,10 @@ class Grown:
         if old and self.chance(0.4):
             return old[self.whole(0, len(old) - 1)]
         real = self.rng.normal(0, 1, shape) if self.chance(0.7) else self.rng.uniform(0.2, 2, shape)
-        new = self.stored(like, np.asarray(real) * size)
+        real = np.asarray(real)
+        if self.chance(0.08):
+            real = np.where(self.rng.random(shape) < 0.4, self.pick(0.0, 1e-7, -1e-3, 300.0), real)
+        new = self.stored(like, real * size)
         self.constants.append(new)
         return new
 

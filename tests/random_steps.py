@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from tflite import TensorType
@@ -80,22 +81,23 @@ def clamp(g: Grown, x: Tensor) -> bool:
     else:
         limits = np.iinfo(x.dtype)
         whole = np.clip(round(bound / scale) + zero, limits.min, limits.max)
-        k = g.b.constant(np.full(g.pick((), (1,)), whole, x.dtype), scale, zero)
+        k = g.b.constant(np.full(g.pick((), (1,)), whole, x.dtype), scale * g.pick(1, 1, 1, 1, 1.5), zero)
     g.op(name, g.pick([x, k], [k, x]), x.shape, x, None)
     return True
 
 
 def curve(g: Grown, x: Tensor) -> bool:
-    """LEAKY_RELU, LOGISTIC, TANH, HARD_SWISH."""
-    name = g.pick("LEAKY_RELU", "LEAKY_RELU", "LOGISTIC", "TANH", "HARD_SWISH")
+    """LEAKY_RELU, LOGISTIC, TANH, HARD_SWISH, SOFTMAX."""
+    name = g.pick("LEAKY_RELU", "LEAKY_RELU", "LOGISTIC", "TANH", "HARD_SWISH", "SOFTMAX")
     if name in ("LEAKY_RELU", "HARD_SWISH"):
         if name == "HARD_SWISH" and x.dtype == INT16:
             return False
         g.op(name, [x], x.shape, x, g.spread[x], **({"alpha": g.pick(0.1, 0.3, -0.5)} if name[0] == "L" else {}))
         return True
-    steps = {FLOAT: None, INT8: 256 if name == "LOGISTIC" else 128, INT16: 32768}[x.dtype]
-    zero = -128 if x.dtype == INT8 and name == "LOGISTIC" else 0
-    g.put(g.b.op(name, [x], x.shape, x.dtype, steps and 1 / steps, zero), 0.5)
+    steps = {FLOAT: None, INT8: 128 if name == "TANH" else 256, INT16: 32768}[x.dtype]
+    zero = -128 if x.dtype == INT8 and name != "TANH" else 0
+    more: dict[str, Any] = {"beta": 1.0} if name == "SOFTMAX" else {}
+    g.put(g.b.op(name, [x], x.shape, x.dtype, steps and 1 / steps, zero, **more), 0.5)
     return True
 
 
@@ -127,8 +129,8 @@ def quantize(g: Grown, x: Tensor) -> bool:
     scale, zero = g.quantized(dtype, g.spread[x] * g.near())
     if dtype == x.dtype and g.chance(0.2):
         scale, zero = g.same(x)
-    g.put(g.b.op("QUANTIZE", [x], x.shape, dtype, scale, zero), g.spread[x])
-    return True
+    y = g.put(g.b.op("QUANTIZE", [x], x.shape, dtype, scale, zero), g.spread[x])
+    return x.dtype != FLOAT or g.chance(0.5) or bool(g.put(g.b.op("DEQUANTIZE", [y], x.shape, np.float32), g.spread[x]))
 
 
 def dequantize(g: Grown, x: Tensor) -> bool:
@@ -208,7 +210,7 @@ def cut(g: Grown, x: Tensor) -> bool:
             for a, d in enumerate(x.shape)]
     if any(b >= e for b, e in ends):
         return False
-    begin, end = ([pair[i] for pair in ends] for i in (0, 1))
+    begin, end = ([int(pair[i]) for pair in ends] for i in (0, 1))
     sizes = tuple(e - b for b, e in ends)
     if g.chance(0.3):
         g.op("SLICE", [x, g.numbers(begin), g.numbers([-1 if e == d and g.chance(0.3) else s for s, e, d in
@@ -217,6 +219,9 @@ def cut(g: Grown, x: Tensor) -> bool:
     strides = [g.pick(1, 1, 1, 1, 2) if a else 1 for a in range(rank)]
     shape = tuple(-(-s // t) for s, t in zip(sizes, strides))
     mask = sum(1 << a for a, (b, e) in enumerate(ends) if (b, e) == (0, x.shape[a]) and g.chance(0.5))
+    for a, d in enumerate(x.shape):  # the same places, counted from behind and beyond the end
+        begin[a] -= d * g.chance(0.15)
+        end[a] += (2 ** 30 if end[a] == d else -d) * g.chance(0.15)
     g.op("STRIDED_SLICE", [x, g.numbers(begin), g.numbers(end), g.numbers(strides)], shape, x, None, begin_mask=mask,
          end_mask=mask)
     return True
@@ -269,7 +274,12 @@ def shape_arithmetic(g: Grown, x: Tensor) -> bool:
     batch = g.b.op("STRIDED_SLICE", [shape, g.numbers([0]), g.numbers([1]), g.numbers([1])], (), np.int32,
                    shrink_axis_mask=1)
     rest = int(np.prod(x.shape[1:]))
-    packed = g.b.op("PACK", [batch, g.numbers(rest)], (2,), np.int32, values_count=2, axis=0)
+    last = g.numbers(rest)
+    if len(x.shape) == 3 and g.chance(0.7) and not g.open:
+        sizes = [g.b.op("STRIDED_SLICE", [shape, g.numbers([a]), g.numbers([a + 1]), g.numbers([1])], (), np.int32,
+                        shrink_axis_mask=1) for a in (1, 2)]
+        last = g.b.op("MUL", sizes, (), np.int32)
+    packed = g.b.op("PACK", [batch, last], (2,), np.int32, values_count=2, axis=0)
     g.op("RESHAPE", [x, packed], (x.shape[0], rest), x, None)
     return True
 

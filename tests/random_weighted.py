@@ -18,6 +18,9 @@ def filter_of(g: Grown, kind: str, x: Tensor, shape: tuple[int, ...], axis: int,
     if old and g.chance(0.5):
         return old[-1] if x.dtype == FLOAT or g.chance(0.7) else on_its_buffer(g, old[-1])
     channels, window = shape[axis], int(np.prod(shape)) // shape[axis]
+    if x.dtype == FLOAT and g.chance(0.06):
+        stored = g.b.constant(integers(g, shape, axis), gain / window ** 0.5 / 73)
+        return g.b.op("DEQUANTIZE", [stored], shape, np.float32)
     if x.dtype == FLOAT:
         real = g.rng.normal(0, gain / window ** 0.5, shape)
         w = g.b.constant(real.astype(np.float32))
@@ -64,7 +67,7 @@ def bias_of(g: Grown, kind: str, x: Tensor, w: Tensor, channels: int, spread: fl
     if g.chance(0.08):
         real *= 100
     if x.dtype == FLOAT:
-        return g.b.constant(real.astype(np.float32)), narrow
+        return g.constant(x, (channels,), spread / 2), narrow
     q = w.quantization
     assert q is not None and q.scale is not None
     unit = x.scale * q.scale.astype(np.float64)
@@ -151,9 +154,9 @@ def padded_conv(g: Grown, x: Tensor) -> bool:
 
 def dense(g: Grown, x: Tensor) -> bool:
     """FULLY_CONNECTED of [batch, channels], or of a plane, pixel by pixel or flattened."""
-    if len(x.shape) not in (2, 4):
+    if not 2 <= len(x.shape) <= 4:
         return False
-    keep = len(x.shape) == 4 and g.chance(0.5)
+    keep = len(x.shape) > 2 and g.chance(0.5)
     taken = x.shape[-1] if keep or len(x.shape) == 2 else int(np.prod(x.shape[1:]))
     out = g.pick(1, 2, 3, 4, 6)
     if taken > 200:
