@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from . import flatbuffer, invariants
-from .errors import BadModel
+from . import flatbuffer, invariants, memory, offline_plan
+from .errors import BadModel, Refused
 from .folds import FOLDS, KEEP_DYNAMIC
 from .folds.remove_unused import remove_unused
 from .fusions.chain_runs import chain_runs
@@ -29,11 +29,13 @@ class Result:
 
 
 def fuse(model: bytes, custom_ops: bool = True, exact: bool = False, keep_dynamic: bool = False,
-         excluded: frozenset[Key] = frozenset(), progress: Callable[[Plan], None] = lambda plan: None) -> Result:
+         memory_plan: bool = True, excluded: frozenset[Key] = frozenset(),
+         progress: Callable[[Plan], None] = lambda plan: None) -> Result:
     """Rewrite a model with fewer operators.
 
     model: the bytes of a .tflite file. custom_ops: operators of the tflfuse kernel pack may be used.
     exact: only steps that keep every output the same bits. keep_dynamic: open dimensions stay open.
+    memory_plan: say in the file where tensors lie in the arena, where that makes it smaller.
     excluded: steps not to take, see Step.key. progress: called with what each round did.
     Raises BadModel with one line where the bytes are no valid model.
     """
@@ -45,7 +47,8 @@ def fuse(model: bytes, custom_ops: bool = True, exact: bool = False, keep_dynami
         done = Plan((), (Refusal("every rule", "", "the model", reason),))
     else:
         done = fused(graph, KEEP_DYNAMIC if keep_dynamic else FOLDS, custom_ops, exact, excluded, progress)
-    return result_of(model, before, graph, done)
+    planned = plan_memory(graph) if memory_plan and fixed is None else None
+    return result_of(model, before, graph, done, planned)
 
 
 def lower(model: bytes) -> Result:
@@ -62,10 +65,31 @@ def lower(model: bytes) -> Result:
     return result_of(model, before, graph, done)
 
 
-def result_of(model: bytes, before: Counter[str], graph: Model, done: Plan) -> Result:
+def result_of(model: bytes, before: Counter[str], graph: Model, done: Plan,
+              planned: memory.MemoryPlan | None = None) -> Result:
     """The rewritten bytes, or the very bytes that came in, and the report."""
-    written = flatbuffer.write(graph) if done.steps else bytes(model)
-    return Result(written, Report(done, before, operator_counts(graph), len(model), len(written), tuple(graph.notes)))
+    written = flatbuffer.write(graph) if done.steps or planned is not None else bytes(model)
+    return Result(written, Report(done, before, operator_counts(graph), len(model), len(written), tuple(graph.notes),
+                                  planned))
+
+
+def plan_memory(graph: Model) -> memory.MemoryPlan | None:
+    """Write a memory plan where there is none and it makes the arena smaller; None where none was written."""
+    if graph.memory_plan_version is not None:
+        graph.notes.append("the file's OfflineMemoryAllocation is kept: the operators are as they were")
+        return None
+    if any(m.name == offline_plan.NAME for m in graph.metadata or ()):
+        return None
+    try:
+        made = memory.plan(graph)
+    except Refused as refused:
+        graph.notes.append(f"the tensors' places are left to the interpreter: {refused}")
+        return None
+    if not made.is_better:
+        return None
+    memory.write(graph, made)
+    invariants.check(graph)
+    return made
 
 
 def fused(graph: Model, folds: Sequence[Rule | Sweep], custom_ops: bool, exact: bool, excluded: frozenset[Key],

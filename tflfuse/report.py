@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .plan import Plan, Refusal
 
 if TYPE_CHECKING:
+    from .memory import MemoryPlan
     from .proof import Proof
 
 BRIEF_REASONS = 8
@@ -16,7 +17,8 @@ BRIEF_REASONS = 8
 
 @dataclass(frozen=True)
 class Report:
-    """plan: steps and refusals. operators_*: how many of each name. bytes_*: file sizes. proof: None until verified."""
+    """plan: steps and refusals. operators_*: how many of each name. bytes_*: file sizes.
+    memory: the plan that was written, None for none. proof: None until verified."""
 
     plan: Plan
     operators_before: Counter[str]
@@ -24,11 +26,12 @@ class Report:
     bytes_before: int
     bytes_after: int
     notes: tuple[str, ...] = ()
+    memory: MemoryPlan | None = None
     proof: Proof | None = None
 
     @property
     def changed(self) -> bool:
-        return bool(self.plan.steps)
+        return bool(self.plan.steps) or self.memory is not None
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, for --json."""

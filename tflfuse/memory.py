@@ -1,0 +1,103 @@
+"""Where each tensor lies in the arena: placed, compared with TFLM's own plan, and written into the tensors.
+
+The interpreter takes the offsets as they are and places scratch buffers around them. So each plan is judged by what
+TFLM makes of it, and one that is no better than TFLM's own is not written.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .errors import Refused
+from .greedy import ONLINE, greedy, head
+from .ir import Model, Operator, Tensor
+from .lifetimes import Lifetimes, Request, lifetimes
+from .placement import Block, Problem, place
+
+SHARES_PLACE = frozenset({"RESHAPE"})
+"""Operators whose kernel does nothing where input and output lie at the same place."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A buffer of the arena's head. first, last: scopes. tensor: None for a scratch buffer, then operator owns it."""
+
+    offset: int
+    size: int
+    first: int
+    last: int
+    tensor: Tensor | None
+    operator: Operator | None
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """head: bytes of the arena that tensors and scratch buffers take; greedy: with TFLM's own plan; bound: the largest
+    sum of what is needed at one time. tried: placements looked at."""
+
+    places: tuple[Place, ...]
+    head: int
+    greedy: int
+    bound: int
+    tried: int
+
+    @property
+    def is_better(self) -> bool:
+        """Better than TFLM's own: worth to be written."""
+        return self.head < self.greedy
+
+
+def plan(model: Model) -> MemoryPlan:
+    """The best plan found. Refused where the sizes of tensors are not known. Changes nothing."""
+    life = lifetimes(model)
+    problem, blocks = problem_of(model, life)
+    placed = place(problem)
+    requests = life.requests
+    wanted = [placed[blocks[r]] if r.tensor is not None else ONLINE for r in requests]
+    own = greedy(requests, [ONLINE] * len(requests))
+    offsets = greedy(requests, wanted)
+    if head(requests, offsets) >= head(requests, own):
+        offsets = own
+    places = (Place(o, r.size, r.first, r.last, r.tensor, r.operator) for o, r in zip(offsets, requests, strict=True))
+    return MemoryPlan(tuple(places), head(requests, offsets), head(requests, own), problem.bound(), problem.tried)
+
+
+def write(model: Model, made: MemoryPlan) -> None:
+    """Let the model's file carry the plan."""
+    model.memory_plan_version, model.memory_plan_subgraphs = 0, len(model.subgraphs)
+    model.memory_plan_at, model.memory_plan_buffer = len(model.metadata or ()), None
+    for p in made.places:
+        if p.tensor is not None:
+            p.tensor.arena_offset = p.offset
+
+
+def problem_of(model: Model, life: Lifetimes) -> tuple[Problem, dict[Request, int]]:
+    """The blocks to be placed, and the number of each request's block. Reshaped tensors share one."""
+    of_tensor = {r.tensor: r for r in life.requests if r.tensor is not None}
+    same = {of_tensor[b]: of_tensor[a] for a, b in shared(model) if a in of_tensor and b in of_tensor}
+    blocks: list[Block] = []
+    number: dict[Request, int] = {}
+    for request in life.requests:
+        root = request
+        while root in same:
+            root = same[root]
+        if root not in number:
+            number[root] = len(blocks)
+            blocks.append(Block(root.size, root.first, root.last))
+        block = blocks[number[root]]
+        number[request] = number[root]
+        block.first, block.last = min(block.first, request.first), max(block.last, request.last)
+    return Problem(blocks, {}), number
+
+
+def shared(model: Model) -> Iterator[tuple[Tensor, Tensor]]:
+    """Input and output of operators that do nothing where the two lie at the same place."""
+    for operator in model.operators:
+        first = operator.inputs[0] if operator.inputs else None
+        if operator.name in SHARES_PLACE and first is not None and len(operator.outputs) == 1:
+            output = operator.outputs[0]
+            if first.type in (output.type,) and first.size == output.size:
+                yield first, output
+
+
+__all__ = ["MemoryPlan", "Place", "Refused", "plan", "write"]
