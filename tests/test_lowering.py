@@ -107,6 +107,17 @@ def test_dense_layers_come_back_as_dense_layers() -> None:
 
 
 @pytest.mark.usefixtures("library")
+def test_a_sequence_that_is_flattened_stays_flat() -> None:
+    rng = np.random.default_rng(3)
+    b = Build()
+    x = b.input((1, 5, 6), scale=0.1, zero_point=4)
+    flat = b.op("RESHAPE", [x, b.constant(np.array([1, 30], np.int32))], (1, 30), None, 0.1, 4)
+    y = b.dense(flat, b.constant(random_int8(rng, (7, 30)), scale=0.01), None, scale=0.1)
+    run = check(b, y, rng)
+    assert run.chain.inputs[0].plane == (1, 1, 30)
+
+
+@pytest.mark.usefixtures("library")
 def test_padding_that_no_builtin_has_comes_back_as_pad() -> None:
     rng = np.random.default_rng(2)
     b = Build()

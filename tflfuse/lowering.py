@@ -20,6 +20,7 @@ from .numerics import INT32_MAX, INT32_MIN, add_parameters, mean_multiplier
 from .packing import CUSTOM, unpack
 from .pattern import Match, Node, Replacement, fold, replace_by, require
 from .plan import rewrite
+from .planes import plane_of
 from .recover import activation_for, addend, dense_scale, weight_scales
 from .stages_plane import NCHW_TO_NHWC
 from .tables import CONSTANT, Scalar
@@ -76,10 +77,11 @@ class _Lowering:
     def add(self, link: Link, last: bool) -> None:
         stage, read = link.stage, link.reads
         source = self.chain.values[read[0]]
-        scale = self.dense_scale(stage, source, last)
+        scale = self.dense_scale(stage, source)
         if scale is not None and isinstance(stage, Convolution) and is_dense(stage, source):
             out = self.out(stage.out, last, (1, stage.out.channels))
-            self.dense(stage, source, self.tensors[read[0]], out, scale, False)
+            x = self.tensors[read[0]]
+            self.dense(stage, source, x if plane_of(x) == source.plane else self.image(read[0]), out, scale, False)
         elif isinstance(stage, Mean):
             flat = last and len(self.output.shape) == 2
             out = self.out(stage.out, last, (1, stage.out.channels) if flat else (1, *stage.out.plane))
@@ -109,12 +111,12 @@ class _Lowering:
         elif isinstance(stage, Transpose):
             self.op("TRANSPOSE", [images[0], integers(NCHW_TO_NHWC)], out, Options.of("TransposeOptions"))
 
-    def dense_scale(self, stage: Any, source: Value, last: bool) -> float | None:
-        """The weight scale where a convolution is best, or only, a FULLY_CONNECTED."""
+    def dense_scale(self, stage: Any, source: Value) -> float | None:
+        """The weight scale where a convolution is a FULLY_CONNECTED; over rows, where it is no CONV_2D besides."""
         if not isinstance(stage, Convolution) or not (is_dense(stage, source) or is_rows(stage, source)):
             return None
-        convolves = weight_scales(source.scale, stage.out.scale, stage.multipliers, stage.shifts) is not None
-        if convolves and not (is_dense(stage, source) and last and len(self.output.shape) == 2):
+        if not is_dense(stage, source) and weight_scales(source.scale, stage.out.scale, stage.multipliers,
+                                                         stage.shifts) is not None:
             return None
         return dense_scale(source.scale, stage.out.scale, int(stage.multipliers[0]), int(stage.shifts[0]))
 
