@@ -15,6 +15,7 @@ from .lowering import lower_chain
 from .pattern import Rule, Sweep
 from .plan import Key, Plan, Refusal, Step, apply, rewrite
 from .report import Report
+from .unmatched import unmatched
 
 NUMBERS_TENSORS = frozenset({b"COMPRESSION_METADATA"})
 """Metadata that refer to tensors by number in a format of their own: such a file is not renumbered."""
@@ -101,7 +102,7 @@ def fused(graph: Model, folds: Sequence[Rule | Sweep], custom_ops: bool, exact: 
         runs = chain_runs(graph) if custom_ops else Plan()
         steps += (*folded.steps, *runs.steps)
         if not runs.steps:
-            return Plan(tuple(steps), (*folded.refusals, *runs.refusals))
+            return Plan(tuple(steps), (*folded.refusals, *unmatched(graph), *runs.refusals))
         apply(graph, runs)
         invariants.check(graph)
         progress(runs)
