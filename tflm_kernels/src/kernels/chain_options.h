@@ -58,16 +58,28 @@ struct Header {
 };
 constexpr uint32_t kHeaderBytes = 18u;
 
+// Where each field of it begins.
+namespace at_Header {
+constexpr uint32_t magic = 0u;
+constexpr uint32_t version = 4u;
+constexpr uint32_t inputs = 5u;
+constexpr uint32_t stages = 6u;
+constexpr uint32_t rows_max = 7u;
+constexpr uint32_t scratch_bytes = 9u;
+constexpr uint32_t constants_bytes = 13u;
+constexpr uint32_t batch = 17u;
+}  // namespace at_Header
+
 inline Header ReadHeader(const uint8_t* p) {
   Header record;
-  record.magic = Read_u32(p + 0);
-  record.version = Read_u8(p + 4);
-  record.inputs = Read_u8(p + 5);
-  record.stages = Read_u8(p + 6);
-  record.rows_max = Read_u16(p + 7);
-  record.scratch_bytes = Read_u32(p + 9);
-  record.constants_bytes = Read_u32(p + 13);
-  record.batch = Read_u8(p + 17);
+  record.magic = Read_u32(p + at_Header::magic);
+  record.version = Read_u8(p + at_Header::version);
+  record.inputs = Read_u8(p + at_Header::inputs);
+  record.stages = Read_u8(p + at_Header::stages);
+  record.rows_max = Read_u16(p + at_Header::rows_max);
+  record.scratch_bytes = Read_u32(p + at_Header::scratch_bytes);
+  record.constants_bytes = Read_u32(p + at_Header::constants_bytes);
+  record.batch = Read_u8(p + at_Header::batch);
   return record;
 }
 
@@ -84,16 +96,28 @@ struct ValueRecord {
 };
 constexpr uint32_t kValueRecordBytes = 21u;
 
+// Where each field of it begins.
+namespace at_ValueRecord {
+constexpr uint32_t height = 0u;
+constexpr uint32_t width = 2u;
+constexpr uint32_t channels = 4u;
+constexpr uint32_t ring_rows = 6u;
+constexpr uint32_t pad_left = 8u;
+constexpr uint32_t pad_right = 10u;
+constexpr uint32_t zero_point = 12u;
+constexpr uint32_t ring_offset = 13u;
+}  // namespace at_ValueRecord
+
 inline ValueRecord ReadValueRecord(const uint8_t* p) {
   ValueRecord record;
-  record.height = Read_u16(p + 0);
-  record.width = Read_u16(p + 2);
-  record.channels = Read_u16(p + 4);
-  record.ring_rows = Read_u16(p + 6);
-  record.pad_left = Read_u16(p + 8);
-  record.pad_right = Read_u16(p + 10);
-  record.zero_point = Read_i8(p + 12);
-  record.ring_offset = Read_u32(p + 13);
+  record.height = Read_u16(p + at_ValueRecord::height);
+  record.width = Read_u16(p + at_ValueRecord::width);
+  record.channels = Read_u16(p + at_ValueRecord::channels);
+  record.ring_rows = Read_u16(p + at_ValueRecord::ring_rows);
+  record.pad_left = Read_u16(p + at_ValueRecord::pad_left);
+  record.pad_right = Read_u16(p + at_ValueRecord::pad_right);
+  record.zero_point = Read_i8(p + at_ValueRecord::zero_point);
+  record.ring_offset = Read_u32(p + at_ValueRecord::ring_offset);
   return record;
 }
 
@@ -126,32 +150,60 @@ struct StageRecord {
 };
 constexpr uint32_t kStageRecordBytes = 56u;
 
+// Where each field of it begins.
+namespace at_StageRecord {
+constexpr uint32_t kind = 0u;
+constexpr uint32_t input = 1u;
+constexpr uint32_t other = 2u;
+constexpr uint32_t kernel_h = 3u;
+constexpr uint32_t kernel_w = 5u;
+constexpr uint32_t stride_h = 7u;
+constexpr uint32_t stride_w = 9u;
+constexpr uint32_t dilation_h = 11u;
+constexpr uint32_t dilation_w = 13u;
+constexpr uint32_t pad_top = 15u;
+constexpr uint32_t pad_left = 17u;
+constexpr uint32_t clamp_min = 19u;
+constexpr uint32_t clamp_max = 20u;
+constexpr uint32_t multiplier = 21u;
+constexpr uint32_t shift = 25u;
+constexpr uint32_t input_multiplier = 26u;
+constexpr uint32_t input_shift = 30u;
+constexpr uint32_t other_multiplier = 31u;
+constexpr uint32_t other_shift = 35u;
+constexpr uint32_t weights = 36u;
+constexpr uint32_t bias = 40u;
+constexpr uint32_t multipliers = 44u;
+constexpr uint32_t shifts = 48u;
+constexpr uint32_t scratch = 52u;
+}  // namespace at_StageRecord
+
 inline StageRecord ReadStageRecord(const uint8_t* p) {
   StageRecord record;
-  record.kind = Read_u8(p + 0);
-  record.input = Read_u8(p + 1);
-  record.other = Read_u8(p + 2);
-  record.kernel_h = Read_u16(p + 3);
-  record.kernel_w = Read_u16(p + 5);
-  record.stride_h = Read_u16(p + 7);
-  record.stride_w = Read_u16(p + 9);
-  record.dilation_h = Read_u16(p + 11);
-  record.dilation_w = Read_u16(p + 13);
-  record.pad_top = Read_u16(p + 15);
-  record.pad_left = Read_u16(p + 17);
-  record.clamp_min = Read_i8(p + 19);
-  record.clamp_max = Read_i8(p + 20);
-  record.multiplier = Read_i32(p + 21);
-  record.shift = Read_i8(p + 25);
-  record.input_multiplier = Read_i32(p + 26);
-  record.input_shift = Read_i8(p + 30);
-  record.other_multiplier = Read_i32(p + 31);
-  record.other_shift = Read_i8(p + 35);
-  record.weights = Read_u32(p + 36);
-  record.bias = Read_u32(p + 40);
-  record.multipliers = Read_u32(p + 44);
-  record.shifts = Read_u32(p + 48);
-  record.scratch = Read_u32(p + 52);
+  record.kind = Read_u8(p + at_StageRecord::kind);
+  record.input = Read_u8(p + at_StageRecord::input);
+  record.other = Read_u8(p + at_StageRecord::other);
+  record.kernel_h = Read_u16(p + at_StageRecord::kernel_h);
+  record.kernel_w = Read_u16(p + at_StageRecord::kernel_w);
+  record.stride_h = Read_u16(p + at_StageRecord::stride_h);
+  record.stride_w = Read_u16(p + at_StageRecord::stride_w);
+  record.dilation_h = Read_u16(p + at_StageRecord::dilation_h);
+  record.dilation_w = Read_u16(p + at_StageRecord::dilation_w);
+  record.pad_top = Read_u16(p + at_StageRecord::pad_top);
+  record.pad_left = Read_u16(p + at_StageRecord::pad_left);
+  record.clamp_min = Read_i8(p + at_StageRecord::clamp_min);
+  record.clamp_max = Read_i8(p + at_StageRecord::clamp_max);
+  record.multiplier = Read_i32(p + at_StageRecord::multiplier);
+  record.shift = Read_i8(p + at_StageRecord::shift);
+  record.input_multiplier = Read_i32(p + at_StageRecord::input_multiplier);
+  record.input_shift = Read_i8(p + at_StageRecord::input_shift);
+  record.other_multiplier = Read_i32(p + at_StageRecord::other_multiplier);
+  record.other_shift = Read_i8(p + at_StageRecord::other_shift);
+  record.weights = Read_u32(p + at_StageRecord::weights);
+  record.bias = Read_u32(p + at_StageRecord::bias);
+  record.multipliers = Read_u32(p + at_StageRecord::multipliers);
+  record.shifts = Read_u32(p + at_StageRecord::shifts);
+  record.scratch = Read_u32(p + at_StageRecord::scratch);
   return record;
 }
 

@@ -6,24 +6,22 @@
 namespace tflfuse {
 namespace {
 
-// The first row of its input that a stage has still to read.
-uint32_t FirstNeeded(const ChainView& chain, const Schedule& schedule, uint32_t s, const StageRecord& stage,
-                     uint32_t height) {
+// The first row of its input, of this height, that a stage has still to read.
+uint32_t FirstNeeded(const ChainView& chain, const Schedule& schedule, uint32_t s, uint32_t height) {
   const uint32_t done = schedule.done[s];
-  if (!Accumulates(stage) && done == chain.Value(chain.inputs + s).height) return height;
-  return ClipRow(RowsFor(stage, done).begin, height);
+  if (!chain.Accumulates(s) && done == chain.Height(chain.inputs + s)) return height;
+  return ClipRow(RowsFor(chain.Stage(s), done).begin, height);
 }
 
-// The rows of a value below this are free. A stage that works in place passes its rows on to its own readers.
+// The rows of a value below this are free. A table that works in place passes its rows on to its own readers.
 uint32_t FreedRows(const ChainView& chain, const Schedule& schedule, uint32_t v) {
   uint32_t freed = UINT32_MAX;
   for (uint32_t s = v - chain.inputs + 1; s < chain.stages; ++s) {
-    const StageRecord stage = chain.Stage(s);
-    if (!Reads(stage, v)) continue;
-    const ValueRecord value = chain.Value(v);
-    const uint32_t needed = FirstNeeded(chain, schedule, s, stage, value.height);
+    if (!chain.Reads(s, v)) continue;
+    const uint32_t needed = FirstNeeded(chain, schedule, s, chain.Height(v));
     if (needed < freed) freed = needed;
-    if (Is(stage, Kind::kTable) && IsInPlace(value, chain.Value(chain.inputs + s))) v = chain.inputs + s;
+    const uint32_t own = chain.inputs + s;
+    if (chain.Is(s, Kind::kTable) && IsInPlace(chain.Value(v), chain.Value(own))) v = own;
   }
   return freed;
 }

@@ -38,27 +38,24 @@ inline uint32_t ClipRow(int32_t row, uint32_t height) {
 
 // Rows of its output that a stage has made.
 inline uint32_t Made(const ChainView& chain, const Schedule& schedule, uint32_t s) {
-  const StageRecord stage = chain.Stage(s);
   const uint32_t done = schedule.done[s];
-  if (!Accumulates(stage)) return done;
-  return done == chain.Value(stage.input).height ? 1 : 0;
+  if (!chain.Accumulates(s)) return done;
+  return done == chain.Height(chain.Input(s)) ? 1 : 0;
 }
 
 inline bool IsMissing(const ChainView& chain, const Schedule& schedule, uint32_t v, const Rows& rows) {
-  return chain.IsInner(v) &&
-         Made(chain, schedule, v - chain.inputs) < ClipRow(rows.end, chain.Value(v).height);
+  return chain.IsInner(v) && Made(chain, schedule, v - chain.inputs) < ClipRow(rows.end, chain.Height(v));
 }
 
 // The stage that is able to make or consume a row, on the way to the one that wants it.
 inline uint32_t NextStage(const ChainView& chain, Schedule* schedule) {
   for (;;) {
     const uint32_t s = schedule->current;
-    const StageRecord stage = chain.Stage(s);
-    const Rows rows = RowsFor(stage, schedule->done[s]);
-    uint32_t missing = stage.input;
+    const Rows rows = RowsFor(chain.Stage(s), schedule->done[s]);
+    uint32_t missing = chain.Input(s);
     if (!IsMissing(chain, *schedule, missing, rows)) {
-      missing = stage.other;
-      if (!Is(stage, Kind::kAdd) || missing == kNoValue || !IsMissing(chain, *schedule, missing, rows)) return s;
+      missing = chain.Other(s);
+      if (missing == kNoValue || !IsMissing(chain, *schedule, missing, rows)) return s;
     }
     schedule->waiting[missing - chain.inputs] = static_cast<uint8_t>(s);
     schedule->current = missing - chain.inputs;
@@ -69,12 +66,12 @@ inline uint32_t NextStage(const ChainView& chain, Schedule* schedule) {
 inline void FinishRow(const ChainView& chain, Schedule* schedule) {
   const uint32_t s = schedule->current;
   ++schedule->done[s];
-  const bool accumulating = Accumulates(chain.Stage(s)) && Made(chain, *schedule, s) == 0;
+  const bool accumulating = chain.Accumulates(s) && Made(chain, *schedule, s) == 0;
   if (!accumulating && s != chain.Last()) schedule->current = schedule->waiting[s];
 }
 
 inline bool IsFinished(const ChainView& chain, const Schedule& schedule) {
-  return Made(chain, schedule, chain.Last()) == chain.Value(chain.inputs + chain.Last()).height;
+  return Made(chain, schedule, chain.Last()) == chain.Height(chain.inputs + chain.Last());
 }
 
 }  // namespace tflfuse

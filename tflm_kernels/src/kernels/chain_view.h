@@ -32,6 +32,19 @@ struct ChainView {
 
   ValueRecord Value(uint32_t v) const { return ReadValueRecord(values + v * kValueRecordBytes); }
   StageRecord Stage(uint32_t s) const { return ReadStageRecord(records + s * kStageRecordBytes); }
+  // Single numbers, for where a whole record would be too much to read.
+  uint32_t Height(uint32_t v) const { return Read_u16(values + v * kValueRecordBytes + at_ValueRecord::height); }
+  uint8_t KindOf(uint32_t s) const { return records[s * kStageRecordBytes + at_StageRecord::kind]; }
+  uint32_t Input(uint32_t s) const { return records[s * kStageRecordBytes + at_StageRecord::input]; }
+  // kNoValue where there is no second input.
+  uint32_t Other(uint32_t s) const {
+    return Is(s, Kind::kAdd) ? records[s * kStageRecordBytes + at_StageRecord::other] : kNoValue;
+  }
+  bool Is(uint32_t s, Kind kind) const { return KindOf(s) == static_cast<uint8_t>(kind); }
+  // Whether a stage takes its input one row at a time and makes a single pixel of it.
+  bool Accumulates(uint32_t s) const { return Is(s, Kind::kMean) || Is(s, Kind::kGlobalAverage); }
+  bool Reads(uint32_t s, uint32_t v) const { return Input(s) == v || Other(s) == v; }
+
   uint32_t Last() const { return stages - 1; }
   bool IsInner(uint32_t v) const { return v >= inputs; }
 };
@@ -42,9 +55,6 @@ inline uint32_t Pitch(const ValueRecord& value) {
 
 inline bool Is(const StageRecord& stage, Kind kind) { return stage.kind == static_cast<uint8_t>(kind); }
 
-// The kinds that take the input one row at a time and make a single pixel of it.
-inline bool Accumulates(const StageRecord& stage) { return Is(stage, Kind::kMean) || Is(stage, Kind::kGlobalAverage); }
-
 inline bool HasWindow(const StageRecord& stage) {
   return Is(stage, Kind::kConv) || Is(stage, Kind::kDepthwise) || Is(stage, Kind::kAveragePool) ||
          Is(stage, Kind::kMaxPool);
@@ -53,10 +63,6 @@ inline bool HasWindow(const StageRecord& stage) {
 // Whether a stage writes over its input's rows: a table may.
 inline bool IsInPlace(const ValueRecord& in, const ValueRecord& out) {
   return in.ring_rows != 0 && out.ring_rows != 0 && in.ring_offset == out.ring_offset;
-}
-
-inline bool Reads(const StageRecord& stage, uint32_t v) {
-  return stage.input == v || (Is(stage, Kind::kAdd) && stage.other == v);
 }
 
 }  // namespace tflfuse
