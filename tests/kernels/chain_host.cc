@@ -3,6 +3,7 @@
 #include <initializer_list>
 
 #include "chain_check.h"
+#include "chain_options.h"
 #include "chain_run.h"
 #include "vector.h"
 
@@ -96,6 +97,21 @@ void WrongOperands(const Vector& v) {
   REQUIRE(tflfuse_chain_check(nullptr, 0, &right, &scratch) != nullptr);
 }
 
+// The rings are as small as can be: one row less is one too few, whether it is read too late or not at all.
+void ShrinkRings(const Vector& v, Counts* counts) {
+  const tflfuse::Header header = tflfuse::ReadHeader(v.options.data);
+  const uint32_t values = header.inputs + header.stages;
+  for (uint32_t i = header.inputs; i + 1 < values; ++i) {
+    const Exact options(v.options.data, v.options.length);
+    uint8_t* rows = options.bytes() + tflfuse::kHeaderBytes + i * tflfuse::kValueRecordBytes +
+                    tflfuse::at_ValueRecord::ring_rows;
+    REQUIRE(rows[0] >= 1);
+    --rows[0];
+    REQUIRE(Try({options.bytes(), v.options.length}, v.constants, v, 0) == nullptr);
+    ++counts->refused;
+  }
+}
+
 // A byte, a number at the end of its range, a bit: in one place or in several.
 void Mutate(const Bytes& bytes, Random* random) {
   for (uint32_t n = 1 + random->below(3); n > 0 && bytes.length > 0; --n) {
@@ -132,6 +148,7 @@ int main(int argc, char** argv) {
     RunAsItIs(v, &counts);
     Truncate(v, &counts);
     WrongOperands(v);
+    ShrinkRings(v, &counts);
     Malform(v, static_cast<unsigned>(atoi(argv[2])), &random, &counts);
   }
   printf("%lu run, %lu refused, %lu accepted\n", counts.run, counts.refused, counts.accepted);
