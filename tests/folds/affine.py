@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 
 from tflfuse.ir import Array, Model, Operator, Tensor
+from tflfuse.plan import rewrite
 
 from ..build import Build
+from .checks import Rules, closer, folded, outputs
+from .kinds import FLOAT
 
 GAINS = np.array([1.5, -0.75, 0.5, 1.25, -1.0, 0.6])
 OFFSETS = np.array([0.5, -1.0, 0.25, 1.5, -0.5, 0.75])
@@ -34,6 +37,42 @@ def step(b: Build, name: str, x: Tensor, values: Any, scale: float = 1 / 24, fir
         wide = x.dtype == np.int16
         more = {"scale": scale / 256 if wide else scale, "zero_point": 0 if wide else 3, **more}
     return b.op(name, [k, x] if first else [x, k], shape, **more)
+
+
+def nearly(rules: Rules, b: Build, out: Tensor, numbers: str, runs: int | None = None) -> Model:
+    """Fold to one operator; as near to the real function as before, or equal to float32's accuracy."""
+    if numbers != FLOAT:
+        return closer(b, out, rules=rules, runs=runs)
+    before, after, model, plan = folded(b, out, rules=rules)
+    assert plan.steps and not plan.exact
+    for old, new in zip(outputs(before), outputs(after)):
+        # sums of 36 products of some 1.0, each operand rounded to 2**-24 once more
+        np.testing.assert_allclose(new, old, rtol=1e-5, atol=1e-5)
+    return model
+
+
+def declined(rules: Rules, model: Model) -> list[str]:
+    """For models that no interpreter has to take."""
+    plan = rewrite(model, rules)
+    assert not plan.steps
+    return [r.reason for r in plan.refusals]
+
+
+def root(model: Model) -> Operator:
+    return model.subgraphs[0].operators[-1]
+
+
+def small(b: Build, channels: int = 4, size: int = 4, **more: Any) -> Tensor:
+    """A float CONV_2D 1x1 over [1, size, size, 2]."""
+    x = b.input((1, size, size, 2))
+    return b.conv(x, b.constant(np.arange(1, 2 * channels + 1, dtype=np.float32).reshape(channels, 1, 1, 2)), **more)
+
+
+def small8(b: Build, w: Array, w_scale: Any, bias: Tensor | None = None, scale: float = 0.05, zero: int = -3,
+           x_scale: float = 0.02) -> Tensor:
+    """An int8 CONV_2D 1x1 over [1, 16, 16, Cin]."""
+    x = b.input((1, 16, 16, w.shape[3]), scale=x_scale, zero_point=4)
+    return b.conv(x, b.constant(w.astype(np.int8), w_scale), bias, scale=scale, zero_point=zero)
 
 
 def f32(values: Any) -> Array:

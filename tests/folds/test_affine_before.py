@@ -1,22 +1,24 @@
 """Constant multiplications and additions before an operator go into its weights and bias."""
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tflfuse.folds.affine_before import affine_before
-from tflfuse.ir import Model, Operator, Tensor
+from tflfuse.ir import Tensor
 from tflfuse.plan import rewrite
 
 from ..build import ACTIVATION, PADDING, Build, names, random_int8
-from .affine import GAINS, OFFSETS, f32, i8, i32, operand, scales, step
-from .checks import closer, folded, outputs, refused
+from .affine import GAINS, OFFSETS, f32, i8, i32, nearly, operand, root, scales, step
+from .checks import folded, outputs, refused
 from .kinds import (FILTER, FLOAT, INPUT_SCALE, INPUT_SCALE_16, INT16, NUMBERS, PER_CHANNEL, PER_TENSOR, WEIGHTED,
                     input_of, weights_of)
 
 RULES = [affine_before]
+checked = partial(nearly, RULES)
 BORDER = "the constant shifts the input, and the padding's zeros would not be shifted"
 WORSE = ("the result would be further from the real-valued function than the original",
          "re-quantizing the weights to one scale would bring the result further from the real-valued function")
@@ -39,24 +41,6 @@ def behind(b: Build, kind: str, numbers: str, steps: list[tuple[str, Any]], padd
         return b.op(kind, [size, w, x, given], (1, 12, 12, 4), x.dtype, scale, zero, activation=activation,
                     padding=PADDING["SAME"], stride_h=2, stride_w=2)
     return b.conv(x, w, given, scale, zero, padding, kind=kind, activation=activation)
-
-
-def checked(b: Build, out: Tensor, numbers: str, runs: int | None = None) -> Model:
-    """Fold to one operator; as near to the real function as before, or equal to float32's accuracy."""
-    if numbers != FLOAT:
-        model = closer(b, out, rules=RULES, runs=runs)
-    else:
-        before, after, model, plan = folded(b, out, rules=RULES)
-        assert plan.steps and not plan.exact
-        for old, new in zip(outputs(before), outputs(after)):
-            # sums of 36 products of some 1.0, each operand rounded to 2**-24 once more
-            np.testing.assert_allclose(new, old, rtol=1e-5, atol=1e-5)
-    assert len(names(model)) == 1
-    return model
-
-
-def root(model: Model) -> Operator:
-    return model.subgraphs[0].operators[-1]
 
 
 @pytest.mark.parametrize("numbers", NUMBERS)
