@@ -1,18 +1,20 @@
 """Where each tensor lies in the arena: placed, compared with TFLM's own plan, and written into the tensors.
 
-The interpreter takes the offsets as they are and places scratch buffers around them. So each plan is judged by what
-TFLM makes of it, and one that is no better than TFLM's own is not written.
+The interpreter takes the offsets as they are, also where tensors overlap, and places scratch buffers around them. So
+each plan is judged by what TFLM makes of it, and one that is no better than TFLM's own is not written.
 """
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .errors import Refused
 from .greedy import ONLINE, greedy, head
 from .ir import Model, Operator, Tensor
 from .lifetimes import Lifetimes, Request, lifetimes
+from .overlap import distances_of
+from .packing import CUSTOM
 from .placement import Block, Problem, place
+from .plan import View
 
 SHARES_PLACE = frozenset({"RESHAPE"})
 """Operators whose kernel does nothing where input and output lie at the same place."""
@@ -87,17 +89,27 @@ def problem_of(model: Model, life: Lifetimes) -> tuple[Problem, dict[Request, in
         block = blocks[number[root]]
         number[request] = number[root]
         block.first, block.last = min(block.first, request.first), max(block.last, request.last)
-    return Problem(blocks, {}), number
+    kept = {number[of_tensor[t]] for t in results(model) if t in of_tensor}
+    near: dict[tuple[int, int], int] = {}
+    for operator in model.subgraphs[0].operators:
+        for tensor, distance in distances_of(operator).items():
+            if tensor in of_tensor and operator.outputs[0] in of_tensor:
+                source, output = (number[of_tensor[t]] for t in (tensor, operator.outputs[0]))
+                ends, begins = blocks[source].last, blocks[output].first
+                if source not in kept and source != output and ends == begins == life.scopes[operator]:
+                    near[source, output] = distance
+    tight = frozenset(scope for operator, scope in life.scopes.items() if operator.name != CUSTOM)
+    return Problem(blocks, near, tight), number
+
+
+def results(model: Model) -> frozenset[Tensor]:
+    """What somebody may read after the last operator."""
+    return frozenset(t for number in range(len(model.subgraphs)) for t in View.of(model, number).results)
 
 
 def shared(model: Model) -> Iterator[tuple[Tensor, Tensor]]:
     """Input and output of operators that do nothing where the two lie at the same place."""
-    for operator in model.operators:
-        first = operator.inputs[0] if operator.inputs else None
-        if operator.name in SHARES_PLACE and first is not None and len(operator.outputs) == 1:
-            output = operator.outputs[0]
-            if first.type in (output.type,) and first.size == output.size:
-                yield first, output
-
-
-__all__ = ["MemoryPlan", "Place", "Refused", "plan", "write"]
+    for operator in model.subgraphs[0].operators:
+        source = operator.inputs[0] if operator.inputs else None
+        if operator.name in SHARES_PLACE and source is not None and source.nbytes == operator.outputs[0].nbytes:
+            yield source, operator.outputs[0]

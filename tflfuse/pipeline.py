@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from . import flatbuffer, invariants, memory, offline_plan
+from . import flatbuffer, invariants, memory, memory_check, offline_plan
 from .errors import BadModel, Refused
 from .folds import FOLDS, KEEP_DYNAMIC
 from .folds.remove_unused import remove_unused
@@ -88,6 +88,7 @@ def plan_memory(graph: Model) -> memory.MemoryPlan | None:
         return None
     if not made.is_better:
         return None
+    memory_check.check(graph, made)
     memory.write(graph, made)
     invariants.check(graph)
     return made
