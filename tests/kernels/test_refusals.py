@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tflfuse.chain_codec import Header
+from tflfuse.chain_codec import NO_OFFSET, Header, Kind, StageRecord, ValueRecord
 from tflfuse.ir import Operator, Tensor
 from tflfuse.packing import fused_operator
 
@@ -64,6 +64,68 @@ def refused(b: Build, operator: Operator, y: Tensor, capfd: pytest.CaptureFixtur
 def test_a_wrong_header_is_named(changes: dict[str, int], message: str, capfd: pytest.CaptureFixture[str]) -> None:
     b, operator, y = chain_operator()
     assert refused(b, with_header(operator, **changes), y, capfd) == message
+
+
+def with_record(operator: Operator, record: type[ValueRecord] | type[StageRecord], number: int,
+                **changes: Any) -> Operator:
+    options = options_of(operator)
+    header = Header.unpack(options)
+    begin = Header.SIZE + (0 if record is ValueRecord else (header.inputs + header.stages) * ValueRecord.SIZE)
+    at = begin + number * record.SIZE
+    changed = replace(record.unpack(options, at), **changes).pack()
+    return with_options(operator, options[:at] + changed + options[at + record.SIZE:])
+
+
+@pytest.mark.parametrize("number, changes, message", [
+    (0, {"height": 4}, "a tensor has the wrong size"),
+    (0, {"height": 0}, "a value is empty"),
+    (1, {"ring_rows": 0}, "an inner value has no ring"),
+    (1, {"ring_rows": 2}, "a ring is too small"),
+    (1, {"ring_offset": 0}, "a ring lies outside the scratch memory"),
+    (1, {"ring_offset": 1 << 31}, "a ring lies outside the scratch memory"),
+    (1, {"pad_left": 65535, "width": 65535, "channels": 65535}, "the rows of a value are too long"),
+    (1, {"pad_left": 0}, "windows reach beside the rows of their input"),
+    (1, {"channels": 2}, "a copy changes the shape"),
+    (2, {"ring_rows": 1}, "a tensor has a ring or padding"),
+])
+def test_a_wrong_value_is_named(number: int, changes: dict[str, int], message: str,
+                                capfd: pytest.CaptureFixture[str]) -> None:
+    """Value 0 is the input, 1 the ring that it is copied into, 2 the output."""
+    b, operator, y = chain_operator()
+    assert refused(b, with_record(operator, ValueRecord, number, **changes), y, capfd) == message
+
+
+@pytest.mark.parametrize("changes, message", [
+    ({"kind": 10}, "a stage is of an unknown kind"),
+    ({"input": 2}, "a stage reads what is not made before it"),
+    ({"kind": Kind.ADD, "other": 2}, "a stage reads what is not made before it"),
+    ({"clamp_min": 5, "clamp_max": 4}, "a clamp is empty"),
+    ({"kernel_h": 0}, "a kernel, stride or dilation is 0"),
+    ({"stride_w": 0}, "a kernel, stride or dilation is 0"),
+    ({"dilation_w": 0}, "a kernel, stride or dilation is 0"),
+    ({"kernel_w": 65535, "dilation_w": 65535}, "the windows reach too far"),
+    ({"kernel_w": 65535}, "a window is too large"),
+    ({"weights": NO_OFFSET}, "weights lie outside the constants"),
+    ({"bias": 2}, "biases, multipliers or shifts lie outside the constants"),
+    ({"multipliers": NO_OFFSET}, "biases, multipliers or shifts lie outside the constants"),
+    ({"shifts": NO_OFFSET}, "biases, multipliers or shifts lie outside the constants"),
+    ({"pad_left": 2}, "windows reach beside the rows of their input"),
+    ({"stride_w": 2}, "windows reach beside the rows of their input"),
+    ({"scratch": NO_OFFSET}, "padding rows are missing"),
+    ({"scratch": 0}, "padding rows lie outside the scratch memory"),
+    ({"kind": Kind.DEPTHWISE}, "the channels are no multiple of the input's"),
+    ({"kind": Kind.MAX_POOL}, "a pooling changes the channels"),
+    ({"kind": Kind.AVERAGE_POOL, "dilation_h": 2}, "a pooling is dilated"),
+    ({"kind": Kind.ADD}, "the operands of an addition differ in shape"),
+    ({"kind": Kind.MEAN}, "a mean has the wrong shape"),
+    ({"kind": Kind.TABLE}, "a table changes the shape"),
+    ({"kind": Kind.COPY}, "a copy changes the shape"),
+    ({"kind": Kind.TRANSPOSE}, "only an outside tensor can be transposed"),
+    ({"kind": Kind.TRANSPOSE, "input": 0}, "a transposition has the wrong shape"),
+])
+def test_a_wrong_stage_is_named(changes: dict[str, int], message: str, capfd: pytest.CaptureFixture[str]) -> None:
+    b, operator, y = chain_operator()
+    assert refused(b, with_record(operator, StageRecord, 1, **changes), y, capfd) == message
 
 
 @pytest.mark.parametrize("length", [0, 1, 17, 18, 100])
