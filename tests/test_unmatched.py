@@ -16,6 +16,7 @@ ACTIVATIONS = ("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1")
 BETWEEN = "an activation lies between"
 READERS = "its result has more than one reader"
 PADDED = "the constant shifts the input, and the padding's zeros would not be shifted"
+FURTHER = "the result would be further from the real-valued function than the original"
 NO_PRODUCER = "no operator that takes a fused activation computes its input"
 LEFT: dict[str, list[str]] = {
     "bn_after_add_relu": [f"affine_before #5: {BETWEEN}"],
@@ -140,3 +141,10 @@ def test_floats_and_each_kind(name: str) -> None:
     second = b.op(name, [x, b.constant(np.ones(4, np.float32))], x.shape)
     expected = [f"#1 {REASON}"] if name == "DIV" else [f"#0 {REASON}", f"#1 {REASON}"]
     assert reasons(b.model(first, second)) == expected
+
+
+def test_what_stands_before_weights_in_a_fused_run_is_said_of_them() -> None:
+    """Three operators stay outside of the runs; what reads two of them is in one, and is not said to be nothing."""
+    said = sentences((DATA.parent.parent / "examples" / "residual_net.tflite").read_bytes(), custom_ops=True)
+    assert sorted(said) == sorted([f"affine_before #17: {PADDED}", f"affine_before #13: {FURTHER}",
+                                   f"affine_after #19: {REASON}"])

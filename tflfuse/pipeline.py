@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from . import flatbuffer, invariants, memory, memory_check, offline_plan
+from . import flatbuffer, invariants, linear, memory, memory_check, offline_plan
 from .errors import BadModel, Refused
 from .folds import FOLDS, KEEP_DYNAMIC
 from .folds.remove_unused import remove_unused
@@ -96,17 +96,29 @@ def plan_memory(graph: Model) -> memory.MemoryPlan | None:
 
 def fused(graph: Model, folds: Sequence[Rule | Sweep], custom_ops: bool, exact: bool, excluded: frozenset[Key],
           progress: Callable[[Plan], None]) -> Plan:
-    """Folds until nothing is left to do, then runs of operators to custom operators, and so on until both are done."""
+    """Folds until nothing is left to do, then runs of operators to custom operators, and so on until both are done.
+
+    What the folds refuse is told as it was before the first run, of operators that are in none: see still_there.
+    """
     steps: list[Step] = []
+    said: list[Refusal] | None = None
     while True:
         folded = rewrite(graph, folds, exact, excluded, progress)
+        said = [*folded.refusals, *unmatched(graph)] if said is None else said
         runs = chain_runs(graph) if custom_ops else Plan()
         steps += (*folded.steps, *runs.steps)
         if not runs.steps:
-            return Plan(tuple(steps), (*folded.refusals, *unmatched(graph), *runs.refusals))
+            return Plan(tuple(steps), (*still_there(graph, said), *runs.refusals))
         apply(graph, runs)
         invariants.check(graph)
         progress(runs)
+
+
+def still_there(graph: Model, refusals: Sequence[Refusal]) -> list[Refusal]:
+    """The refusals of operators that a fused run did not take; the weights that would have held them it may have."""
+    there = set(graph.operators)
+    return [r for r in refusals
+            if not there.isdisjoint([o for o in r.operators if o.name not in linear.KINDS] or r.operators)]
 
 
 def operator_counts(model: Model) -> Counter[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -61,13 +61,14 @@ def key_of(rule: str, operators: Sequence[Operator]) -> Key:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Something that matched and was not done, and why."""
+    """Something that matched and was not done, and why. operators: those that stay because of it."""
 
     rule: str
     place: str
     label: str
     reason: str
     at: str = ""
+    operators: tuple[Operator, ...] = field(default=(), compare=False, repr=False)
 
     def as_dict(self) -> dict[str, str]:
         return {"rule": self.rule, "place": self.place, "operator": self.label, "reason": self.reason, "at": self.at}
@@ -197,7 +198,7 @@ def first_step(rule: Rule, root: Operator, view: View, exact: bool, excluded: fr
                 raise Refused("the result would not be the same bits")
             view.check_replacement(match, new)
         except Refused as refused:
-            declined.append(refusal_of(rule.name, root, refused))
+            declined.append(replace(refusal_of(rule.name, root, refused), operators=match.operators))
             continue
         if view.claim(match, new):
             return step_of(rule, match, new, view.number)

@@ -27,7 +27,7 @@ def unmatched(model: Model) -> Iterator[Refusal]:
         matched = {o for root in graph.operators for o in matched_from(root, producers)}
         for operator in graph.operators:
             if operator not in matched and is_affine(operator, producers):
-                yield Refusal(affine_after.name, operator.place, operator.label, REASON)
+                yield Refusal(affine_after.name, operator.place, operator.label, REASON, operators=(operator,))
 
 
 def matched_from(root: Operator, producers: Producers) -> Iterator[Operator]:
