@@ -162,33 +162,34 @@ def readers_of(graph: Subgraph) -> dict[Tensor, list[Operator]]:
 
 def plan(model: Model, rules: Sequence[Rule | Sweep], exact: bool = False,
          excluded: frozenset[Key] = frozenset()) -> Plan:
-    """One round: what every rule would do to the model as it stands, no operator in two steps. Changes nothing.
+    """One round: what the rules would do to the model as it stands, no operator in two steps. Changes nothing.
 
+    Where matches overlap, the longest goes first; of equal length, the rule that comes first; then the last operator.
     exact: steps that do not keep the same bits are refused. excluded: steps not to take.
     """
     steps: list[Step] = []
     refusals: dict[tuple[str, ...], Refusal] = {}
     for number in range(len(model.subgraphs)):
         view = View.of(model, number)
-        for operator in reversed(view.graph.operators):
-            for rule in rules:
-                if isinstance(rule, Rule) and operator not in view.used:
-                    step = first_step(rule, operator, view, exact, excluded, refusals)
-                    steps += [step] if step else []
-    for rule in rules:
-        edits = tuple(rule.edits(model)) if isinstance(rule, Sweep) else ()
-        if edits and isinstance(rule, Sweep):
-            steps.append(Step(rule.name, rule.summary, "", "the model", True, edits=edits))
+        found: list[tuple[Rule, Match, Replacement]] = []
+        for rule in (r for r in rules if isinstance(r, Rule)):  # a Sweep touches no operator
+            for operator in reversed(view.graph.operators):
+                accepted = first_accepted(rule, operator, view, exact, excluded, refusals)
+                found += [(rule, *accepted)] if accepted else []
+        found.sort(key=lambda candidate: -len(candidate[1].operators))
+        steps += [step_of(rule, match, new, number) for rule, match, new in found if view.claim(match, new)]
+    for sweep in (r for r in rules if isinstance(r, Sweep)):
+        edits = tuple(sweep.edits(model))
+        if edits:
+            steps.append(Step(sweep.name, sweep.summary, "", "the model", True, edits=edits))
     return Plan(tuple(steps), tuple(refusals.values()))
 
 
-def first_step(rule: Rule, root: Operator, view: View, exact: bool, excluded: frozenset[Key],
-               refusals: dict[tuple[str, ...], Refusal]) -> Step | None:
-    """The first way to match the rule at this root that rule and engine accept."""
+def first_accepted(rule: Rule, root: Operator, view: View, exact: bool, excluded: frozenset[Key],
+                   refusals: dict[tuple[str, ...], Refusal]) -> tuple[Match, Replacement] | None:
+    """The first way to match the rule at this root that rule and engine accept; if there is none, the first refusal."""
     declined: list[Refusal] = []
     for match in (m for p in rule.patterns for m in p.at(root, view.producers)):
-        if not view.used.isdisjoint(match.operators):
-            continue
         try:
             if key_of(rule.name, match.operators) in excluded:
                 raise Refused("the result was measured further from the real-valued function than the original")
@@ -200,8 +201,7 @@ def first_step(rule: Rule, root: Operator, view: View, exact: bool, excluded: fr
         except Refused as refused:
             declined.append(replace(refusal_of(rule.name, root, refused), operators=match.operators))
             continue
-        if view.claim(match, new):
-            return step_of(rule, match, new, view.number)
+        return match, new
     for r in declined[:1]:
         refusals.setdefault((r.rule, r.place, r.reason), r)
     return None
