@@ -3,17 +3,19 @@
     [state of each stage][row pointers][rings, pad segments, accumulators: each at a multiple of 4]
 
 A convolution reads columns beside the plane from the ring row itself, so an outside tensor is copied row by row into a
-ring first where that is wanted. A table whose input nobody else reads overwrites it. Convolutions find rows above and
-below the plane in a segment of zero points, which those with the same zero point share.
+ring first where that is wanted. A table whose input nobody else reads overwrites it. Rows that are used up as soon as
+they are made share memory. Convolutions find rows above and below the plane in a segment of zero points, which those
+with the same zero point share.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .chain import Chain, Convolution, GlobalAverage, Link, Mean, Pool, Stage, Table, Value
 from .chain_codec import MAX_INPUTS, MAX_STAGES, MAX_VALUES, MAX_WINDOW, ROW_BYTES, STATE_BYTES
 from .errors import Refused
 from .schedule import Stop, ring_rows
+from .slots import slots, used_up_at_once
 
 MOST_16_BITS = (1 << 16) - 1
 MOST_SCRATCH = (1 << 31) - 1
@@ -83,10 +85,13 @@ def laid_out(chain: Chain) -> Layout:
     home = _in_place(links, count, readers, len(values) - 1)
     rows_max = max(link.stage.window.kernel_h if isinstance(link.stage, Convolution | Pool) else 1 for link in links)
     begin = at = len(links) * STATE_BYTES + rows_max * ROW_BYTES
-    places = [Place(value) for value in values]
+    places = [Place(value, rows[v], *pads[v]) for v, value in enumerate(values)]
+    slot, starts, at = _slots(links, count, readers, home, places, at)
     for v in range(len(values) - 2, count - 1, -1):  # a table's output before the input that shares its ring
-        if home[v] == v:
-            places[v] = Place(values[v], rows[v], *pads[v], at)
+        if v in slot:
+            places[v] = replace(places[v], offset=starts[slot[v]])
+        elif home[v] == v:
+            places[v] = replace(places[v], offset=at)
             at = _aligned(at + places[v].ring_bytes)
         else:
             shared = places[home[v]]
@@ -140,6 +145,23 @@ def _in_place(links: tuple[Link, ...], count: int, readers: list[list[int]], las
         if len(readers[v]) == 1 and isinstance(links[reader].stage, Table) and count + reader != last:
             home[v] = home[count + reader]
     return home
+
+
+def _slots(links: tuple[Link, ...], count: int, readers: list[list[int]], home: list[int], places: list[Place],
+           at: int) -> tuple[dict[int, int], list[int], int]:
+    """Rings of one row without columns beside it that share memory: each one's slot, where slots begin, and the end."""
+    last = len(places) - 1
+    brief = [count <= v < last and used_up_at_once(v, links, count, readers) for v in range(len(places))]
+    sizes = {v: places[v].ring_bytes for v in range(count, last)
+             if home[v] == v and (places[v].rows, places[v].left, places[v].right) == (1, 0, 0)
+             and all(brief[member] for member in range(count, v + 1) if home[member] == v)}
+    apart = [(v, home[count + readers[v][0]]) for v in sizes]
+    slot, room = slots(sizes, apart)
+    starts: list[int] = []
+    for size in room:
+        starts.append(at)
+        at = _aligned(at + size)
+    return slot, starts, at
 
 
 def _stage_scratch(links: tuple[Link, ...], values: tuple[Value, ...], at: int) -> tuple[tuple[int | None, ...], int]:

@@ -47,7 +47,7 @@ def fuse(model: bytes, custom_ops: bool = True, exact: bool = False, keep_dynami
         reason = f"its metadata {fixed.name.decode()} refers to tensors by number"
         done = Plan((), (Refusal("every rule", "", "the model", reason),))
     else:
-        done = fused(graph, KEEP_DYNAMIC if keep_dynamic else FOLDS, custom_ops, exact, excluded, progress)
+        done = fused(graph, KEEP_DYNAMIC if keep_dynamic else FOLDS, custom_ops, memory_plan, exact, excluded, progress)
     planned = plan_memory(graph) if memory_plan and fixed is None else None
     return result_of(model, before, graph, done, planned)
 
@@ -94,8 +94,8 @@ def plan_memory(graph: Model) -> memory.MemoryPlan | None:
     return made
 
 
-def fused(graph: Model, folds: Sequence[Rule | Sweep], custom_ops: bool, exact: bool, excluded: frozenset[Key],
-          progress: Callable[[Plan], None]) -> Plan:
+def fused(graph: Model, folds: Sequence[Rule | Sweep], custom_ops: bool, planned: bool, exact: bool,
+          excluded: frozenset[Key], progress: Callable[[Plan], None]) -> Plan:
     """Folds until nothing is left to do, then runs of operators to custom operators, and so on until both are done.
 
     What the folds refuse is told as it was before the first run, of operators that are in none: see still_there.
@@ -105,7 +105,7 @@ def fused(graph: Model, folds: Sequence[Rule | Sweep], custom_ops: bool, exact: 
     while True:
         folded = rewrite(graph, folds, exact, excluded, progress)
         said = [*folded.refusals, *unmatched(graph)] if said is None else said
-        runs = chain_runs(graph) if custom_ops else Plan()
+        runs = chain_runs(graph, planned) if custom_ops else Plan()
         steps += (*folded.steps, *runs.steps)
         if not runs.steps:
             return Plan(tuple(steps), (*still_there(graph, said), *runs.refusals))

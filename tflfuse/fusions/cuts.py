@@ -1,12 +1,13 @@
-"""Where to cut a sequence of operators into runs: the smallest arena first, then the fewest bytes moved.
+"""Where to cut a sequence of operators into runs: the smallest arena, or the cheapest cut that a budget allows.
 
-A piece covers the operators from begin to end at a price. A cut is a row of pieces without gaps. Its arena is the
-largest peak of its pieces and the sum of what they keep; dynamic programming over the pieces finds the smallest one
-exactly, with one pass for each peak that may be worth it.
+A piece covers the operators from begin to end at a price. A cut is a row of pieces without gaps. What it needs at least
+is the largest peak of its pieces and the sum of what they keep. Dynamic programming over the pieces, once for each
+peak that may be worth it, gives the cuts with the smallest sums; they are placed in memory one after the other until
+no other cut can be better than the best that was found.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -16,8 +17,8 @@ from typing import Any
 class Piece:
     """operators[begin:end] done one way.
 
-    peak: bytes of the arena's head while they run. kept: bytes of its tail, for as long as the interpreter lives.
-    moved: bytes read and written outside of the piece. run: what the caller makes of it.
+    peak: bytes of the arena's head while they run, at least. kept: bytes of its tail, for as long as the interpreter
+    lives. moved: bytes of tensors and of weights read and written. run: what the caller makes of it.
     """
 
     begin: int
@@ -28,23 +29,81 @@ class Piece:
     run: Any = None
 
 
-def best_cut(count: int, pieces: Sequence[Piece]) -> list[Piece]:
-    """The pieces of the best cut of operators 0..count; there must be one.
+@dataclass(frozen=True)
+class Cut:
+    """pieces: in order. arena: bytes of head and tail as far as the pieces determine them. considered: cuts placed."""
 
-    Ties go to fewer pieces, then to the order given, so that the result depends on nothing but the pieces.
+    pieces: tuple[Piece, ...]
+    arena: int
+    considered: int
+
+
+Head = Callable[[Sequence[Piece]], int]
+"""Bytes of the arena's head that a cut needs when its tensors are placed."""
+
+
+def best_cut(count: int, pieces: Sequence[Piece], head: Head, budget: int | None = None) -> Cut:
+    """The best cut of operators 0..count; there must be one.
+
+    Without a budget: the smallest arena, then the fewest bytes moved. With one: the fewest bytes moved of the cuts
+    whose arena is not above it; the smallest arena where there is none. Ties go to fewer pieces, then to the order
+    given.
     """
     ordered = sorted(pieces, key=lambda p: (p.end, p.begin))
+    smallest = smallest_arena(count, ordered, head)
+    if budget is None or smallest.arena > budget:
+        return smallest
+    return fewest_moved(count, ordered, head, budget, smallest)
+
+
+def smallest_arena(count: int, ordered: Sequence[Piece], head: Head) -> Cut:
+    best: tuple[int, int, int] | None = None
+    cut: tuple[Piece, ...] = ()
+    considered = 0
+    for needed, _, candidate in sorted(least_of_each_peak(count, ordered), key=lambda found: found[:2]):
+        if best is not None and needed > best[0]:
+            break
+        considered += 1
+        worth = head(candidate) + kept(candidate), sum(p.moved for p in candidate), len(candidate)
+        if best is None or worth < best:
+            best, cut = worth, tuple(candidate)
+    return Cut(cut, 0 if best is None else best[0], considered)
+
+
+def least_of_each_peak(count: int, ordered: Sequence[Piece]) -> Iterator[tuple[int, int, list[Piece]]]:
+    """For each limit of the peak that may be worth it: bytes needed at least, a number, and the cut."""
     least = smallest_peak(count, ordered)
-    best = within(count, ordered, least)
-    spare = sum(p.kept for p in best) - sum(p.kept for p in within(count, ordered, inf))
-    for limit in sorted({p.peak for p in pieces if least < p.peak <= least + spare}):
-        best = min(best, within(count, ordered, limit), key=worth)
-    return best
+    first, loosest = within(count, ordered, least), within(count, ordered, inf)
+    spare = kept(first) - kept(loosest)
+    before: list[Piece] | None = None
+    for number, limit in enumerate(sorted({p.peak for p in ordered if least <= p.peak <= least + spare} | {least})):
+        candidate = within(count, ordered, limit)
+        if candidate != before:
+            yield max((p.peak for p in candidate), default=0) + kept(candidate), number, candidate
+        before = candidate
 
 
-def worth(cut: Sequence[Piece]) -> tuple[int, int, int]:
-    """Smaller is better: the arena, the bytes moved, the number of pieces."""
-    return max((p.peak for p in cut), default=0) + sum(p.kept for p in cut), sum(p.moved for p in cut), len(cut)
+def fewest_moved(count: int, ordered: Sequence[Piece], head: Head, budget: int, fits: Cut) -> Cut:
+    """The cut that moves fewest bytes within the budget; fits: one that keeps to it."""
+    best, considered = fits, fits.considered
+    room = budget - kept(within(count, ordered, inf))
+    for limit in sorted({p.peak for p in ordered if p.peak <= room}, reverse=True):
+        if least_moved(count, ordered, limit) >= sum(p.moved for p in best.pieces):
+            break
+        for candidate in trade_offs(count, ordered, limit, budget - limit):
+            moved = sum(p.moved for p in candidate)
+            if moved >= sum(p.moved for p in best.pieces):
+                break
+            considered += 1
+            arena = head(candidate) + kept(candidate)
+            if arena <= budget:
+                best = Cut(tuple(candidate), arena, considered)
+                break
+    return Cut(best.pieces, best.arena, considered)
+
+
+def kept(cut: Sequence[Piece]) -> int:
+    return sum(p.kept for p in cut)
 
 
 def smallest_peak(count: int, ordered: Sequence[Piece]) -> float:
@@ -60,13 +119,51 @@ def within(count: int, ordered: Sequence[Piece], limit: float) -> list[Piece]:
     best: list[tuple[float, float, float]] = [(0, 0, 0)] + [(inf, inf, inf)] * count
     last: list[Piece | None] = [None] * (count + 1)
     for p in ordered:
-        kept, moved, number = best[p.begin]
-        total = kept + p.kept, moved + p.moved, number + 1
-        if p.peak <= limit and total < best[p.end]:
-            best[p.end], last[p.end] = total, p
+        if p.peak <= limit:
+            held, moved, number = best[p.begin]
+            total = held + p.kept, moved + p.moved, number + 1
+            if total < best[p.end]:
+                best[p.end], last[p.end] = total, p
     cut: list[Piece] = []
     piece = last[count]
     while piece is not None:
         cut.append(piece)
         piece = last[piece.begin]
     return cut[::-1]
+
+
+def least_moved(count: int, ordered: Sequence[Piece], limit: float) -> float:
+    """Bytes that a cut of pieces whose peak is not above the limit moves at least."""
+    best: list[float] = [0.0] + [inf] * count
+    for p in ordered:
+        if p.peak <= limit:
+            best[p.end] = min(best[p.end], best[p.begin] + p.moved)
+    return best[count]
+
+
+Label = tuple[int, int, "Label | None", "Piece | None"]
+"""Bytes moved, bytes kept, and how one got there."""
+
+
+def trade_offs(count: int, ordered: Sequence[Piece], limit: float, room: int) -> Iterator[list[Piece]]:
+    """The cuts of which none moves and keeps less than another, fewest bytes moved first; room: bytes to be kept."""
+    labels: list[list[Label]] = [[] for _ in range(count + 1)]
+    labels[0].append((0, 0, None, None))
+    for end in range(1, count + 1):
+        arrived: list[Label] = []
+        for p in ordered:
+            if p.end == end and p.peak <= limit:
+                arrived += [(moved + p.moved, held + p.kept, label, p) for label in labels[p.begin]
+                            for moved, held in (label[:2],) if held + p.kept <= room]
+        least: float = inf
+        for label in sorted(arrived, key=lambda found: found[:2]):
+            if label[1] < least:
+                least = label[1]
+                labels[end].append(label)
+    for label in labels[count]:
+        cut: list[Piece] = []
+        at: Label | None = label
+        while at is not None and at[3] is not None:
+            cut.append(at[3])
+            at = at[2]
+        yield cut[::-1]

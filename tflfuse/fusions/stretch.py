@@ -1,0 +1,193 @@
+"""The pieces that one subgraph's operators can be cut into, their prices, and what a cut of them needs of the arena.
+
+A run is a stretch of operators, as they stand in the file, whose inner tensors nobody outside of it reads. While it
+runs the arena holds what is alive outside of it, its rings, and its output, which may lie over inputs that die there.
+"""
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..chain import Convolution
+from ..errors import Refused
+from ..greedy import ONLINE, greedy, head
+from ..ir import DTYPE, Tensor
+from ..kernel_scratch import scratch_buffers
+from ..layout import Layout, laid_out
+from ..lifetimes import Request, aligned
+from ..overlap import distances, distances_of
+from ..placement import Block, Problem, joint, place
+from ..plan import View
+from ..stages import KINDS, Run, Stages
+from .cuts import Cut, Piece, best_cut
+
+LONGEST = 40
+"""Operators in a run: an unbroken network longer than this is cut, which keeps the search short."""
+
+NODE, TENSOR, BUILTIN, FUSED, PER_CHANNEL = 64, 24, 96, 32, 8
+"""Bytes of the arena's tail with 64-bit pointers: a node with its registration; a tensor (TfLiteEvalTensor); the
+options and state of a builtin operator, roughly; the state and scratch handle of a fused one; the multiplier and the
+shift that a builtin convolution keeps for each channel."""
+
+MULTIPLIERS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV"})
+TRIES = 300
+"""Placements tried for a cut. The one that is taken gets more."""
+
+
+@dataclass(frozen=True)
+class Live:
+    """A tensor that the arena holds: bytes, and the positions of the operators that it is made and last read by."""
+
+    tensor: Tensor
+    size: int
+    born: int
+    dies: int
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a piece's operators are done. run: None for an operator left as it is. scratch: bytes of each buffer.
+
+    near: the inputs that the output may lie over, with the distance in bytes from its beginning up to theirs.
+    """
+
+    inner: frozenset[Tensor]
+    output: Tensor | None
+    scratch: tuple[int, ...]
+    near: dict[Tensor, int]
+    run: Run | None = None
+
+
+class Stretch:
+    """planned: the file will carry a memory plan, so that tensors can overlap and need not lie as TFLM puts them."""
+
+    def __init__(self, view: View, planned: bool) -> None:
+        self.view = view
+        self.planned = planned
+        self.overlaps = planned and view.number == 0
+        self.operators = view.graph.operators
+        self.stages = Stages()
+        self.reasons: dict[tuple[int, int], Refused] = {}
+        self.fused: dict[tuple[int, int], Piece] = {}
+        self.last_reader: dict[Tensor, int] = defaultdict(lambda: -1)
+        born = dict.fromkeys(view.graph.inputs, -1)
+        for position, operator in enumerate(self.operators):
+            born.update((t, position) for t in operator.outputs)
+            self.last_reader.update((t, position) for t in operator.inputs if t is not None)
+        ends = dict.fromkeys(view.results, len(self.operators))
+        self.live = {t: Live(t, aligned(size_of(t)), at, max(ends.get(t, 0), self.last_reader[t], at))
+                     for t, at in born.items() if size_of(t)}
+
+    def cut(self, budget: int | None = None) -> Cut:
+        """The best pieces; those without a run are operators left as they are. budget: bytes of the arena."""
+        count = len(self.operators)
+        alone = [self.alone(position) for position in range(count)]
+        for begin in range(count):
+            for end in range(begin + 1, min(begin + LONGEST, count) + 1):
+                if self.operators[end - 1].name not in KINDS:
+                    break
+                self.consider(begin, end)
+        return best_cut(count, [*self.fused.values(), *alone], self.head, budget)
+
+    def consider(self, begin: int, end: int) -> None:
+        """Price one run, or note what stands in its way."""
+        try:
+            self.check_inside(begin, end)
+            run = self.stages.run(self.operators[begin:end])
+            layout = laid_out(run.chain)
+        except Refused as refused:
+            self.reasons[begin, end] = refused
+            return
+        near: dict[Tensor, int] = {}
+        if self.overlaps and any(self.dies_in(t, begin, end) for t in run.inputs):
+            near = dict(zip(run.inputs, distances(run.chain.inputs, layout.links), strict=True))
+        done = Done(frozenset(run.inner), run.output, (layout.scratch_bytes,), near, run)
+        moved = sum(aligned(size_of(t)) for t in (*run.inputs, run.output)) + weights_read(layout)
+        self.fused[begin, end] = Piece(begin, end, self.peak(begin, end, done), NODE + 2 * TENSOR + FUSED, moved, done)
+
+    def check_inside(self, begin: int, end: int) -> None:
+        for operator in self.operators[begin:end]:
+            if any(t is not None and t.is_variable for t in (*operator.inputs, *operator.outputs)):
+                raise Refused("it reads or writes a variable, whose value depends on the order", at=operator)
+        for operator in self.operators[begin:end - 1]:
+            for tensor in operator.outputs:
+                if tensor in self.view.results:
+                    raise Refused("its result is an output of the model", at=operator)
+                if self.last_reader[tensor] >= end:
+                    raise Refused("its result is read outside of the run", at=operator)
+
+    def alone(self, position: int) -> Piece:
+        """An operator as it is."""
+        operator = self.operators[position]
+        values = [t for t in (*operator.inputs, *operator.outputs) if t is not None]
+        channels = operator.outputs[0].shape[-1:] if operator.outputs and operator.name in MULTIPLIERS else ()
+        constants = sum(t.is_constant for t in operator.inputs if t is not None)
+        kept = NODE + BUILTIN + TENSOR * (constants + len(operator.outputs)) + PER_CHANNEL * sum(channels)
+        moved = sum(self.live[t].size for t in values if t in self.live) + sum(len(t.buffer) for t in values)
+        output = operator.outputs[0] if len(operator.outputs) == 1 else None
+        near = distances_of(operator) if self.overlaps else {}
+        done = Done(frozenset(), output, tuple(aligned(size) for size in scratch_buffers(operator)), near)
+        return Piece(position, position + 1, self.peak(position, position + 1, done), kept, moved, done)
+
+    def dies_in(self, tensor: Tensor, begin: int, end: int) -> bool:
+        """Nobody reads it after these operators."""
+        return tensor in self.live and self.live[tensor].born < begin and begin <= self.live[tensor].dies < end
+
+    def peak(self, begin: int, end: int, done: Done) -> int:
+        """Bytes that the arena holds at some time while operators[begin:end] run, with the output over the inputs."""
+        total = sum(map(aligned, done.scratch)) + sum(
+            t.size for t in self.live.values() if t.born < end and t.dies >= begin and t.tensor not in done.inner)
+        inputs = [(self.live[t].size, distance) for t, distance in done.near.items() if self.dies_in(t, begin, end)]
+        if not inputs or done.output not in self.live:
+            return total
+        output = self.live[done.output].size
+        return total - output - sum(size for size, _ in inputs) + joint(output, inputs)
+
+    def head(self, pieces: Sequence[Piece]) -> int:
+        """Bytes of the arena's head for a cut whose tensors are placed."""
+        at = [number for number, piece in enumerate(pieces) for _ in range(piece.begin, piece.end)] + [len(pieces)]
+        gone = frozenset(t for piece in pieces for t in piece.run.inner)
+        kept = [t for t in self.live.values() if t.tensor not in gone]
+        spans = [(t.size, at[t.born] if t.born >= 0 else -1, at[t.dies]) for t in kept]
+        spans += [(aligned(size), number, number) for number, piece in enumerate(pieces) for size in piece.run.scratch]
+        if not self.planned:
+            requests = [Request(*span) for span in spans]
+            return head(requests, greedy(requests, [ONLINE] * len(requests)))
+        blocks = [Block(*span) for span in spans]
+        numbers = {t.tensor: number for number, t in enumerate(kept)}
+        near = {(numbers[t], numbers[piece.run.output]): distance for piece in pieces
+                for t, distance in piece.run.near.items()
+                if piece.run.output in numbers and self.dies_in(t, piece.begin, piece.end)}
+        problem = Problem(blocks, near)
+        return problem.price(place(problem, TRIES))[0]
+
+    def why_left(self, piece: Piece) -> Refused | None:
+        """What stands against fusing an operator that was left as it is; None where nobody would expect it."""
+        if self.operators[piece.begin].name not in KINDS:
+            return None
+        better = self.fused.get((piece.begin, piece.end))
+        if better is None:
+            return self.reasons.get((piece.begin, piece.end))
+        return Refused(f"fused, the arena would hold {better.peak:,} bytes at once instead of {piece.peak:,}")
+
+    def why_ended(self, piece: Piece, after: Piece) -> Refused:
+        """What stands against one run where there are two."""
+        if after.end - piece.begin > LONGEST:
+            return Refused(f"with the next run it would be longer than {LONGEST} operators")
+        both = self.fused.get((piece.begin, after.end))
+        if both is None:
+            refused = self.reasons[piece.begin, after.end]
+            return Refused(f"the run ends here: {refused.reason}", refused.at)
+        return Refused(f"the run ends here: with the next one the arena would hold {both.peak:,} bytes at once")
+
+
+def weights_read(layout: Layout) -> int:
+    """Bytes of weights that a chain reads: all of a stage's for each row that it makes."""
+    convolutions = [link.stage for link in layout.links if isinstance(link.stage, Convolution)]
+    return sum(stage.weights.size * (stage.out.height if len(layout.links) > 1 else 1) for stage in convolutions)
+
+
+def size_of(tensor: Tensor) -> int:
+    """Bytes in the arena; 0 for a constant, a variable, or a type without a size, none of which a run changes."""
+    return 0 if tensor.is_constant or tensor.is_variable or tensor.type not in DTYPE else tensor.nbytes
