@@ -9,7 +9,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -40,6 +40,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--builtin-only", action="store_true", help="use no custom operators: the result runs anywhere")
     p.add_argument("--exact", action="store_true", help="only steps that keep every output the same bits")
     p.add_argument("--keep-dynamic", action="store_true", help="keep open (batch) dimensions open")
+    p.add_argument("--no-memory-plan", action="store_true", help="leave it to TFLM where tensors lie in the arena")
     p.add_argument("--explain", action="store_true", help="show every step and every refusal, write nothing")
     p.add_argument("--lower", action="store_true", help="turn fused operators back into builtin ones")
     proof = p.add_mutually_exclusive_group()
@@ -47,7 +48,8 @@ def parser() -> argparse.ArgumentParser:
                        help="random inputs to compare the outputs on, besides the extreme ones (default 4)")
     proof.add_argument("--no-verify", action="store_true", help="do not run the models")
     p.add_argument("--json", metavar="FILE", type=Path, help="write the whole report here")
-    p.add_argument("--arena", metavar="BYTES", type=at_least_one, help="exit 4 if the result needs more")
+    p.add_argument("--arena", metavar="BYTES", type=at_least_one,
+                   help="of what fits into this arena, make the model that moves fewest bytes; exit 4 if nothing fits")
     voice = p.add_mutually_exclusive_group()
     voice.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
     voice.add_argument("-v", "--verbose", action="store_true", help="print every step and every refusal")
@@ -108,7 +110,8 @@ def run(args: argparse.Namespace) -> str:
 
 def fused(args: argparse.Namespace, data: bytes) -> Result:
     """The rewritten or lowered model, proved unless --no-verify; rewritten, within --arena."""
-    options = {"custom_ops": not args.builtin_only, "exact": args.exact, "keep_dynamic": args.keep_dynamic}
+    options = {"custom_ops": not args.builtin_only, "exact": args.exact, "keep_dynamic": args.keep_dynamic,
+               "memory_plan": not args.no_memory_plan}
     bar = Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), transient=True,
                    console=Console(stderr=True), disable=args.quiet or not sys.stderr.isatty())
     with bar:
@@ -118,16 +121,28 @@ def fused(args: argparse.Namespace, data: bytes) -> Result:
                 data, args.verify, lambda what: bar.update(task, description=what))
         if args.no_verify:
             return fuse(data, **options, progress=lambda done: bar.update(task, description="rewriting"))
-        result = fuse_and_prove(data, args.verify, lambda what: bar.update(task, description=what), **options)
-    check_budget(result, args.arena)
+        return within_budget(args.arena, lambda arena: fuse_and_prove(
+            data, args.verify, lambda what: bar.update(task, description=what), arena=arena, **options))
+
+
+def within_budget(budget: int | None, make: Callable[[int | None], Result]) -> Result:
+    """The result of `make`, which gets the budget; where that is overdrawn after all, the smallest there is."""
+    result = make(budget)
+    if budget is None:
+        return result
+    try:
+        check_budget(result, budget)
+    except OverBudget:
+        result = make(None)
+        check_budget(result, budget)
     return result
 
 
-def check_budget(result: Result, budget: int | None) -> None:
-    if budget is None:
-        return
+def check_budget(result: Result, budget: int) -> None:
     arena = result.report.proof.arena_after if result.report.proof else None
     if arena is None:
         raise Unproved("the arena is not known, because TFLM cannot run the model")
     if arena.total > budget:
-        raise OverBudget(f"the smallest arena found is {arena.total} bytes, --arena allows {budget}")
+        memory = result.report.memory
+        obstacle = f": {memory.obstacle()}" if memory else ""
+        raise OverBudget(f"the smallest arena found is {arena.total} bytes, --arena allows {budget}{obstacle}")

@@ -35,18 +35,21 @@ class Place:
 @dataclass(frozen=True)
 class MemoryPlan:
     """head: bytes of the arena that tensors and scratch buffers take; greedy: with TFLM's own plan; bound: the largest
-    sum of what is needed at one time. tried: placements looked at."""
+    sum of what is needed at one time. tried: placements looked at. scopes: of the operators. origin: "written" where
+    the file gets the plan, "interpreter" where TFLM's own is as small, "file" where the file had one.
+    """
 
     places: tuple[Place, ...]
     head: int
     greedy: int
     bound: int
     tried: int
+    scopes: dict[Operator, int]
+    origin: str
 
-    @property
-    def is_better(self) -> bool:
-        """Better than TFLM's own: worth to be written."""
-        return self.head < self.greedy
+    def at(self, scope: int) -> list[Place]:
+        """What is needed then."""
+        return [p for p in self.places if p.first <= scope <= p.last]
 
 
 def plan(model: Model) -> MemoryPlan:
@@ -58,17 +61,33 @@ def plan(model: Model) -> MemoryPlan:
     wanted = [placed[blocks[r]] if r.tensor is not None else ONLINE for r in requests]
     own = greedy(requests, [ONLINE] * len(requests))
     offsets = greedy(requests, wanted)
+    origin = "written"
     if head(requests, offsets) >= head(requests, own):
-        offsets = own
+        offsets, origin = own, "interpreter"
+    return made(life, offsets, head(requests, own), problem, origin)
+
+
+def of_file(model: Model) -> MemoryPlan:
+    """What the interpreter makes of the model as it is, with the offsets that it carries. Refused likewise."""
+    life = lifetimes(model)
+    requests = life.requests
+    given = [r.tensor.arena_offset if r.tensor is not None else ONLINE for r in requests]
+    own = head(requests, greedy(requests, [ONLINE] * len(requests)))
+    origin = "interpreter" if model.memory_plan_version is None else "file"
+    return made(life, greedy(requests, given), own, problem_of(model, life)[0], origin)
+
+
+def made(life: Lifetimes, offsets: list[int], own: int, problem: Problem, origin: str) -> MemoryPlan:
+    requests = life.requests
     places = (Place(o, r.size, r.first, r.last, r.tensor, r.operator) for o, r in zip(offsets, requests, strict=True))
-    return MemoryPlan(tuple(places), head(requests, offsets), head(requests, own), problem.bound(), problem.tried)
+    return MemoryPlan(tuple(places), head(requests, offsets), own, problem.bound(), problem.tried, life.scopes, origin)
 
 
-def write(model: Model, made: MemoryPlan) -> None:
+def write(model: Model, planned: MemoryPlan) -> None:
     """Let the model's file carry the plan."""
     model.memory_plan_version, model.memory_plan_subgraphs = 0, len(model.subgraphs)
     model.memory_plan_at, model.memory_plan_buffer = len(model.metadata or ()), None
-    for p in made.places:
+    for p in planned.places:
         if p.tensor is not None:
             p.tensor.arena_offset = p.offset
 

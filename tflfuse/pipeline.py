@@ -3,15 +3,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from . import flatbuffer, invariants, linear, memory, memory_check, offline_plan
+from .arena import Needs, needs
 from .errors import BadModel, Refused
 from .folds import FOLDS, KEEP_DYNAMIC
 from .folds.remove_unused import remove_unused
 from .fusions.chain_runs import chain_runs
 from .ir import Model
 from .lowering import lower_chain
+from .memory_report import Memory
 from .pattern import Rule, Sweep
 from .plan import Key, Plan, Refusal, Step, apply, rewrite
 from .report import Report
@@ -30,26 +33,29 @@ class Result:
 
 
 def fuse(model: bytes, custom_ops: bool = True, exact: bool = False, keep_dynamic: bool = False,
-         memory_plan: bool = True, excluded: frozenset[Key] = frozenset(),
+         memory_plan: bool = True, arena: int | None = None, excluded: frozenset[Key] = frozenset(),
          progress: Callable[[Plan], None] = lambda plan: None) -> Result:
     """Rewrite a model with fewer operators.
 
     model: the bytes of a .tflite file. custom_ops: operators of the tflfuse kernel pack may be used.
     exact: only steps that keep every output the same bits. keep_dynamic: open dimensions stay open.
     memory_plan: say in the file where tensors lie in the arena, where that makes it smaller.
+    arena: bytes that the arena may have; of what fits, the model that moves fewest bytes is made, the smallest where
+    nothing fits or none is given.
     excluded: steps not to take, see Step.key. progress: called with what each round did.
     Raises BadModel with one line where the bytes are no valid model.
     """
     graph = flatbuffer.read(model)
-    before = operator_counts(graph)
+    before, needed = operator_counts(graph), needs_of(graph)
     fixed = next((m for m in graph.metadata or () if m.name in NUMBERS_TENSORS), None)
     if fixed is not None and fixed.name is not None:
         reason = f"its metadata {fixed.name.decode()} refers to tensors by number"
         done = Plan((), (Refusal("every rule", "", "the model", reason),))
     else:
-        done = fused(graph, KEEP_DYNAMIC if keep_dynamic else FOLDS, custom_ops, memory_plan, exact, excluded, progress)
-    planned = plan_memory(graph) if memory_plan and fixed is None else None
-    return result_of(model, before, graph, done, planned)
+        runs = partial(chain_runs, planned=memory_plan, budget=arena) if custom_ops else no_runs
+        done = fused(graph, KEEP_DYNAMIC if keep_dynamic else FOLDS, runs, exact, excluded, progress)
+    planned = plan_memory(graph, memory_plan and fixed is None)
+    return result_of(model, before, graph, done, planned and replace(planned, before=needed))
 
 
 def lower(model: bytes) -> Result:
@@ -67,34 +73,48 @@ def lower(model: bytes) -> Result:
 
 
 def result_of(model: bytes, before: Counter[str], graph: Model, done: Plan,
-              planned: memory.MemoryPlan | None = None) -> Result:
+              planned: Memory | None = None) -> Result:
     """The rewritten bytes, or the very bytes that came in, and the report."""
-    written = flatbuffer.write(graph) if done.steps or planned is not None else bytes(model)
+    changed = bool(done.steps) or planned is not None and planned.written
+    written = flatbuffer.write(graph) if changed else bytes(model)
     return Result(written, Report(done, before, operator_counts(graph), len(model), len(written), tuple(graph.notes),
                                   planned))
 
 
-def plan_memory(graph: Model) -> memory.MemoryPlan | None:
-    """Write a memory plan where there is none and it makes the arena smaller; None where none was written."""
+def plan_memory(graph: Model, wanted: bool) -> Memory | None:
+    """Write a memory plan where one is wanted, there is none yet, and it makes the arena smaller.
+
+    Returns where everything lies, None where the sizes of tensors are not known.
+    """
+    strange = any(m.name == offline_plan.NAME for m in graph.metadata or ())
     if graph.memory_plan_version is not None:
         graph.notes.append("the file's OfflineMemoryAllocation is kept: the operators are as they were")
-        return None
-    if any(m.name == offline_plan.NAME for m in graph.metadata or ()):
-        return None
     try:
-        made = memory.plan(graph)
+        kept = strange or not wanted or graph.memory_plan_version is not None
+        planned = memory.of_file(graph) if kept else memory.plan(graph)
     except Refused as refused:
-        graph.notes.append(f"the tensors' places are left to the interpreter: {refused}")
+        graph.notes.append(f"where tensors lie is not known: {refused}")
         return None
-    if not made.is_better:
-        return None
-    memory_check.check(graph, made)
-    memory.write(graph, made)
-    invariants.check(graph)
-    return made
+    if planned.origin == "written":
+        memory_check.check(graph, planned)
+        memory.write(graph, planned)
+        invariants.check(graph)
+    return Memory(planned, needs(graph, planned))
 
 
-def fused(graph: Model, folds: Sequence[Rule | Sweep], custom_ops: bool, planned: bool, exact: bool,
+def needs_of(graph: Model) -> Needs | None:
+    """What the model needs as it is; None where the sizes of tensors are not known."""
+    try:
+        return needs(graph, memory.of_file(graph))
+    except Refused:
+        return None
+
+
+def no_runs(graph: Model) -> Plan:
+    return Plan()
+
+
+def fused(graph: Model, folds: Sequence[Rule | Sweep], find: Callable[[Model], Plan], exact: bool,
           excluded: frozenset[Key], progress: Callable[[Plan], None]) -> Plan:
     """Folds until nothing is left to do, then runs of operators to custom operators, and so on until both are done.
 
@@ -105,7 +125,7 @@ def fused(graph: Model, folds: Sequence[Rule | Sweep], custom_ops: bool, planned
     while True:
         folded = rewrite(graph, folds, exact, excluded, progress)
         said = [*folded.refusals, *unmatched(graph)] if said is None else said
-        runs = chain_runs(graph, planned) if custom_ops else Plan()
+        runs = find(graph)
         steps += (*folded.steps, *runs.steps)
         if not runs.steps:
             return Plan(tuple(steps), (*still_there(graph, said), *runs.refusals))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .plan import Plan, Refusal
 
 if TYPE_CHECKING:
-    from .memory import MemoryPlan
+    from .memory_report import Memory
     from .proof import Proof
 
 BRIEF_REASONS = 8
@@ -17,8 +17,10 @@ BRIEF_REASONS = 8
 
 @dataclass(frozen=True)
 class Report:
-    """plan: steps and refusals. operators_*: how many of each name. bytes_*: file sizes.
-    memory: the plan that was written, None for none. proof: None until verified."""
+    """plan: steps and refusals. operators_*: how many of each name. bytes_*: file sizes. proof: None until verified.
+
+    memory: where everything lies in the arena, None where the sizes of tensors are not known.
+    """
 
     plan: Plan
     operators_before: Counter[str]
@@ -26,12 +28,12 @@ class Report:
     bytes_before: int
     bytes_after: int
     notes: tuple[str, ...] = ()
-    memory: MemoryPlan | None = None
+    memory: Memory | None = None
     proof: Proof | None = None
 
     @property
     def changed(self) -> bool:
-        return bool(self.plan.steps) or self.memory is not None
+        return bool(self.plan.steps) or self.memory is not None and self.memory.written
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, for --json."""
@@ -44,6 +46,7 @@ class Report:
             "exact": self.plan.exact,
             "steps": [s.as_dict() for s in self.plan.steps],
             "refusals": [r.as_dict() for r in self.plan.refusals],
+            "memory": self.memory and self.memory.as_dict(),
             "notes": list(self.notes),
             "verification": proof,
         }
@@ -52,7 +55,8 @@ class Report:
         """For the terminal. everything: each step and each refusal on a line of its own."""
         steps = self.each_step() if everything else self.steps_by_rule()
         lines = [*self.gains(), *steps, *self.reasons(everything), *(f"note: {n}" for n in self.notes)]
-        return "\n".join(lines + (self.proof.lines() if self.proof else []))
+        lines += self.proof.lines() if self.proof else []
+        return "\n".join([*lines, *(self.memory.lines(everything) if self.memory else [])])
 
     def gains(self) -> Iterator[str]:
         yield f"operators  {self.operators_before.total():>9,} -> {self.operators_after.total():,}"

@@ -11,8 +11,12 @@ from ..layout import laid_out
 from ..packing import fused_operator
 from ..pattern import Replacement
 from ..plan import Plan, Refusal, Step, View, refusal_of, snapshot
+from ..tail import tail_bytes
 from .cuts import Piece
 from .stretch import Stretch
+
+ROUNDING = 64
+"""Bytes by which the sum of what operators keep may differ from what the interpreter makes of it."""
 
 NAME = "chain_runs"
 SUMMARY = "Compute a run of operators row by row as one TFLFUSE_CHAIN_1."
@@ -21,16 +25,23 @@ SUMMARY = "Compute a run of operators row by row as one TFLFUSE_CHAIN_1."
 def chain_runs(model: Model, planned: bool = True, budget: int | None = None) -> Plan:
     """The runs to fuse, and for each run that was not taken the reason. Changes nothing.
 
-    planned: the file will carry a memory plan. budget: bytes of the arena that need not be undercut.
+    planned: the file will carry a memory plan. budget: bytes of the arena that need not be undercut; the runs of the
+    main subgraph keep to it.
     """
     steps: list[Step] = []
     refusals: list[Refusal] = []
     for number in range(len(model.subgraphs)):
         stretch = Stretch(View.of(model, number), planned)
-        pieces = stretch.cut(budget).pieces
+        room = None if budget is None or number else budget - fixed_part(model, stretch)
+        pieces = stretch.cut(room).pieces
         steps += [step_of(stretch, piece, number) for piece in pieces if piece.run.run is not None]
         refusals += reasons(stretch, pieces)
     return Plan(tuple(steps), tuple(refusals))
+
+
+def fixed_part(model: Model, stretch: Stretch) -> int:
+    """Bytes of the arena's tail that no cut of the operators changes."""
+    return tail_bytes(model) - sum(stretch.alone(k).kept for k in range(len(stretch.operators))) + ROUNDING
 
 
 def step_of(stretch: Stretch, piece: Piece, number: int) -> Step:

@@ -18,7 +18,8 @@ class Piece:
     """operators[begin:end] done one way.
 
     peak: bytes of the arena's head while they run, at least. kept: bytes of its tail, for as long as the interpreter
-    lives. moved: bytes of tensors and of weights read and written. run: what the caller makes of it.
+    lives. moved: bytes of tensors read and written. weights: bytes of weights read, counted again for each row.
+    run: what the caller makes of it.
     """
 
     begin: int
@@ -26,6 +27,7 @@ class Piece:
     peak: int
     kept: int
     moved: int
+    weights: int = 0
     run: Any = None
 
 
@@ -45,9 +47,9 @@ Head = Callable[[Sequence[Piece]], int]
 def best_cut(count: int, pieces: Sequence[Piece], head: Head, budget: int | None = None) -> Cut:
     """The best cut of operators 0..count; there must be one.
 
-    Without a budget: the smallest arena, then the fewest bytes moved. With one: the fewest bytes moved of the cuts
-    whose arena is not above it; the smallest arena where there is none. Ties go to fewer pieces, then to the order
-    given.
+    Without a budget: the smallest arena, then the fewest bytes moved, then the fewest weights read. With one: of the
+    cuts whose arena is not above it the one that moves fewest bytes, then reads fewest weights; the smallest arena
+    where there is none. Ties go to fewer pieces, then to the order given.
     """
     ordered = sorted(pieces, key=lambda p: (p.end, p.begin))
     smallest = smallest_arena(count, ordered, head)
@@ -57,14 +59,14 @@ def best_cut(count: int, pieces: Sequence[Piece], head: Head, budget: int | None
 
 
 def smallest_arena(count: int, ordered: Sequence[Piece], head: Head) -> Cut:
-    best: tuple[int, int, int] | None = None
+    best: tuple[int, tuple[int, int], int] | None = None
     cut: tuple[Piece, ...] = ()
     considered = 0
     for needed, _, candidate in sorted(least_of_each_peak(count, ordered), key=lambda found: found[:2]):
         if best is not None and needed > best[0]:
             break
         considered += 1
-        worth = head(candidate) + kept(candidate), sum(p.moved for p in candidate), len(candidate)
+        worth = head(candidate) + kept(candidate), work(candidate), len(candidate)
         if best is None or worth < best:
             best, cut = worth, tuple(candidate)
     return Cut(cut, 0 if best is None else best[0], considered)
@@ -88,11 +90,10 @@ def fewest_moved(count: int, ordered: Sequence[Piece], head: Head, budget: int, 
     best, considered = fits, fits.considered
     room = budget - kept(within(count, ordered, inf))
     for limit in sorted({p.peak for p in ordered if p.peak <= room}, reverse=True):
-        if least_moved(count, ordered, limit) >= sum(p.moved for p in best.pieces):
+        if least_work(count, ordered, limit) >= work(best.pieces):
             break
         for candidate in trade_offs(count, ordered, limit, budget - limit):
-            moved = sum(p.moved for p in candidate)
-            if moved >= sum(p.moved for p in best.pieces):
+            if work(candidate) >= work(best.pieces):
                 break
             considered += 1
             arena = head(candidate) + kept(candidate)
@@ -106,6 +107,11 @@ def kept(cut: Sequence[Piece]) -> int:
     return sum(p.kept for p in cut)
 
 
+def work(cut: Sequence[Piece]) -> tuple[int, int]:
+    """Bytes of tensors moved, and of weights read."""
+    return sum(p.moved for p in cut), sum(p.weights for p in cut)
+
+
 def smallest_peak(count: int, ordered: Sequence[Piece]) -> float:
     """The largest peak of the cut for which that is smallest."""
     best: list[float] = [0.0] + [inf] * count
@@ -116,12 +122,12 @@ def smallest_peak(count: int, ordered: Sequence[Piece]) -> float:
 
 def within(count: int, ordered: Sequence[Piece], limit: float) -> list[Piece]:
     """The cut that keeps, then moves, the fewest bytes, of pieces whose peak is not above the limit."""
-    best: list[tuple[float, float, float]] = [(0, 0, 0)] + [(inf, inf, inf)] * count
+    best: list[tuple[float, float, float, float]] = [(0, 0, 0, 0)] + [(inf, inf, inf, inf)] * count
     last: list[Piece | None] = [None] * (count + 1)
     for p in ordered:
         if p.peak <= limit:
-            held, moved, number = best[p.begin]
-            total = held + p.kept, moved + p.moved, number + 1
+            held, moved, weights, number = best[p.begin]
+            total = held + p.kept, moved + p.moved, weights + p.weights, number + 1
             if total < best[p.end]:
                 best[p.end], last[p.end] = total, p
     cut: list[Piece] = []
@@ -132,29 +138,30 @@ def within(count: int, ordered: Sequence[Piece], limit: float) -> list[Piece]:
     return cut[::-1]
 
 
-def least_moved(count: int, ordered: Sequence[Piece], limit: float) -> float:
-    """Bytes that a cut of pieces whose peak is not above the limit moves at least."""
-    best: list[float] = [0.0] + [inf] * count
+def least_work(count: int, ordered: Sequence[Piece], limit: float) -> tuple[float, float]:
+    """What a cut of pieces whose peak is not above the limit moves and reads at least."""
+    best: list[tuple[float, float]] = [(0, 0)] + [(inf, inf)] * count
     for p in ordered:
         if p.peak <= limit:
-            best[p.end] = min(best[p.end], best[p.begin] + p.moved)
+            moved, weights = best[p.begin]
+            best[p.end] = min(best[p.end], (moved + p.moved, weights + p.weights))
     return best[count]
 
 
-Label = tuple[int, int, "Label | None", "Piece | None"]
-"""Bytes moved, bytes kept, and how one got there."""
+Label = tuple[tuple[int, int], int, "Label | None", "Piece | None"]
+"""Bytes moved and weights read, bytes kept, and how one got there."""
 
 
 def trade_offs(count: int, ordered: Sequence[Piece], limit: float, room: int) -> Iterator[list[Piece]]:
-    """The cuts of which none moves and keeps less than another, fewest bytes moved first; room: bytes to be kept."""
+    """The cuts of which none moves and keeps less than another, fewest bytes moved first. room: bytes to be kept."""
     labels: list[list[Label]] = [[] for _ in range(count + 1)]
-    labels[0].append((0, 0, None, None))
+    labels[0].append(((0, 0), 0, None, None))
     for end in range(1, count + 1):
         arrived: list[Label] = []
         for p in ordered:
             if p.end == end and p.peak <= limit:
-                arrived += [(moved + p.moved, held + p.kept, label, p) for label in labels[p.begin]
-                            for moved, held in (label[:2],) if held + p.kept <= room]
+                arrived += [((label[0][0] + p.moved, label[0][1] + p.weights), label[1] + p.kept, label, p)
+                            for label in labels[p.begin] if label[1] + p.kept <= room]
         least: float = inf
         for label in sorted(arrived, key=lambda found: found[:2]):
             if label[1] < least:

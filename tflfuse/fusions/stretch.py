@@ -20,17 +20,12 @@ from ..overlap import distances, distances_of
 from ..placement import Block, Problem, joint, place
 from ..plan import View
 from ..stages import KINDS, Run, Stages
+from ..tail import of_fused_operator, of_operator
 from .cuts import Cut, Piece, best_cut
 
 LONGEST = 40
 """Operators in a run: an unbroken network longer than this is cut, which keeps the search short."""
 
-NODE, TENSOR, BUILTIN, FUSED, PER_CHANNEL = 64, 24, 96, 32, 8
-"""Bytes of the arena's tail with 64-bit pointers: a node with its registration; a tensor (TfLiteEvalTensor); the
-options and state of a builtin operator, roughly; the state and scratch handle of a fused one; the multiplier and the
-shift that a builtin convolution keeps for each channel."""
-
-MULTIPLIERS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV"})
 TRIES = 300
 """Placements tried for a cut. The one that is taken gets more."""
 
@@ -103,8 +98,9 @@ class Stretch:
         if self.overlaps and any(self.dies_in(t, begin, end) for t in run.inputs):
             near = dict(zip(run.inputs, distances(run.chain.inputs, layout.links), strict=True))
         done = Done(frozenset(run.inner), run.output, (layout.scratch_bytes,), near, run)
-        moved = sum(aligned(size_of(t)) for t in (*run.inputs, run.output)) + weights_read(layout)
-        self.fused[begin, end] = Piece(begin, end, self.peak(begin, end, done), NODE + 2 * TENSOR + FUSED, moved, done)
+        moved = sum(aligned(size_of(t)) for t in (*run.inputs, run.output))
+        self.fused[begin, end] = Piece(begin, end, self.peak(begin, end, done), of_fused_operator(), moved,
+                                       weights_read(layout), done)
 
     def check_inside(self, begin: int, end: int) -> None:
         for operator in self.operators[begin:end]:
@@ -121,14 +117,14 @@ class Stretch:
         """An operator as it is."""
         operator = self.operators[position]
         values = [t for t in (*operator.inputs, *operator.outputs) if t is not None]
-        channels = operator.outputs[0].shape[-1:] if operator.outputs and operator.name in MULTIPLIERS else ()
         constants = sum(t.is_constant for t in operator.inputs if t is not None)
-        kept = NODE + BUILTIN + TENSOR * (constants + len(operator.outputs)) + PER_CHANNEL * sum(channels)
-        moved = sum(self.live[t].size for t in values if t in self.live) + sum(len(t.buffer) for t in values)
+        kept = of_operator(operator, constants + len(operator.outputs))
+        moved = sum(self.live[t].size for t in values if t in self.live)
+        weights = sum(len(t.buffer) for t in values)
         output = operator.outputs[0] if len(operator.outputs) == 1 else None
         near = distances_of(operator) if self.overlaps else {}
         done = Done(frozenset(), output, tuple(aligned(size) for size in scratch_buffers(operator)), near)
-        return Piece(position, position + 1, self.peak(position, position + 1, done), kept, moved, done)
+        return Piece(position, position + 1, self.peak(position, position + 1, done), kept, moved, weights, done)
 
     def dies_in(self, tensor: Tensor, begin: int, end: int) -> bool:
         """Nobody reads it after these operators."""
