@@ -17,6 +17,7 @@ from tests.converted import DATA
 import tflfuse
 from tflfuse import cli, flatbuffer, proof
 from tflfuse.pattern import fold, op, replace_by, var
+from tflfuse.tflm import TflmError
 from tflfuse.verify import Comparison
 
 
@@ -256,3 +257,19 @@ def test_a_fused_operator_with_broken_options_is_exit_2(model: Path, tmp_path: P
     fused.write_bytes(flatbuffer.write(broken))
     assert cli.main([str(fused), str(out), "--lower"]) == 2
     assert capsys.readouterr().err.count("\n") == 1 and not out.exists()
+
+
+def test_without_the_kernels_fused_operators_are_not_written_unproved(model: Path, tmp_path: Path,
+                                                                      monkeypatch: pytest.MonkeyPatch,
+                                                                      capsys: pytest.CaptureFixture[str]) -> None:
+    def missing() -> Path:
+        raise TflmError("the kernel library was not built")
+    monkeypatch.setattr(proof, "library", missing)
+    out = tmp_path / "out.tflite"
+    assert cli.main([str(model), str(out)]) == 2 and not out.exists()
+    said = capsys.readouterr().err
+    assert "the kernel library was not built; without it: --builtin-only, or --no-verify" in said
+    assert said.count("\n") == 1
+    assert cli.main([str(model), str(out), "--builtin-only", "-q"]) == 0
+    assert cli.main([str(model), str(out), "--no-verify", "-q"]) == 0
+    assert names(flatbuffer.read(out.read_bytes())) == FUSED

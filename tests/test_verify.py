@@ -16,10 +16,11 @@ from tflfuse import flatbuffer, runner
 from tflfuse.errors import BadModel, TflfuseError
 from tflfuse.inputs import tries
 from tflfuse.ir import Array
+from tflfuse.pipeline import fuse
 from tflfuse.runner import Runner
 from tflfuse.verify import difference, verify
 
-from .build import Build
+from .build import Build, random_int8
 from .converted import DATA
 
 pytest.importorskip("tflite_micro", reason="the tflite-micro wheel is not installed")
@@ -270,3 +271,19 @@ def test_random_inputs_differ_between_runs() -> None:
     x = b.input((1, 20), scale=1.0)
     runs = tries(b.model(b.op("RELU", [x], x.shape, scale=1.0)).subgraphs[0], 4, 1)[:4]
     assert len({run[0].tobytes() for run in runs}) == 4
+
+
+def test_litert_runs_the_lowered_form_of_fused_operators() -> None:
+    """TFLM has no TILE, so LiteRT must run a model that also holds a fused operator, which LiteRT does not have."""
+    rng = np.random.default_rng(8)
+    b = Build()
+    x = b.input((1, 12, 12, 4), scale=0.5, zero_point=-3)
+    wide, narrow = (b.constant(np.zeros(n, np.int32), scale=[0.01 * s] * n) for n, s in ((32, 0.5), (8, 0.2)))
+    y = b.conv(x, b.constant(random_int8(rng, (32, 3, 3, 4)), scale=[0.01] * 32), wide, scale=0.2, zero_point=4)
+    y = b.conv(y, b.constant(random_int8(rng, (8, 1, 1, 32)), scale=[0.01] * 8), narrow, scale=0.3, zero_point=1)
+    y = b.op("TILE", [y, b.constant(np.array([1, 1, 2, 1], np.int32))], (1, 12, 24, 8), scale=0.3, zero_point=1)
+    model = b.bytes(y)
+    fused = fuse(model).model
+    assert any(o.name.startswith("CUSTOM:") for o in flatbuffer.read(fused).operators)
+    found = verify(model, fused, runs=2)
+    assert found.interpreter is not None and found.interpreter.startswith("LiteRT") and found.equal

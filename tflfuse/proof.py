@@ -19,7 +19,7 @@ from .part import PartError, extract, part_error
 from .pipeline import Result, fuse, lower
 from .plan import Key, Step
 from .runner import Runner
-from .tflm import Arena
+from .tflm import Arena, TflmError, installed, library
 from .verify import Comparison, verify
 
 FLOAT_TOLERANCE = 1e-3
@@ -103,6 +103,7 @@ def fuse_and_prove(model: bytes, runs: int = 4, progress: Callable[[str], None] 
         if not worse:
             break
         excluded |= worse
+    require_kernels(result)
     progress("running both models")
     whole = verify(model, result.model, runs=runs)
     check(whole, result.report.plan.exact, real_throughout(flatbuffer.read(model).subgraphs[0]))
@@ -113,6 +114,15 @@ def fuse_and_prove(model: bytes, runs: int = 4, progress: Callable[[str], None] 
             part = verify(model, alone.model, runs=runs)
             check(part, exact=True)
     return Result(result.model, replace(result.report, proof=Proof(whole, part, measured)))
+
+
+def require_kernels(result: Result) -> None:
+    """Say that the kernels are missing before a run in TFLM fails for want of them."""
+    if installed() and any(name.startswith("CUSTOM:TFLFUSE_") for name in result.report.operators_after):
+        try:
+            library()
+        except TflmError as error:
+            raise Unproved(f"{error}; without it: --builtin-only, or --no-verify to write unproved") from error
 
 
 def lower_and_prove(model: bytes, runs: int = 4, progress: Callable[[str], None] = lambda what: None) -> Result:

@@ -91,6 +91,11 @@ def library() -> Path:
     return Path(found.origin)
 
 
+def installed() -> bool:
+    """Whether the wheel is."""
+    return importlib.util.find_spec("tflite_micro") is not None
+
+
 def name() -> str:
     """Which interpreter this is, for reports."""
     _runtime()

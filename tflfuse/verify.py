@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from . import flatbuffer
+from .chain_codec import OPERATOR
 from .errors import BadModel, Refused, TflfuseError
 from .inputs import tries
 from .ir import Array, Model, Subgraph
 from .part import PartError, extract, part_error
+from .pipeline import lower
 from .runner import ENGINES, Outcome, Runner
 from .tflm import Arena
 
@@ -100,7 +102,8 @@ def verify(before: bytes, after: bytes, inputs: Sequence[Sequence[Array]] | None
 
     before, after: .tflite files. inputs: for each run an array for each graph input, of its shape and type; by default
     `runs` random ones (always the same) and then all-minimum, all-maximum and all-zero, see tflfuse.inputs.
-    TFLM is the interpreter wherever it can run the original, else LiteRT with its reference kernels. Each model is
+    TFLM is the interpreter wherever it can run the original, else LiteRT with its reference kernels, which gets fused
+    operators in their lowered form. Each model is
     loaded once and runs all inputs in order, so variables start and evolve alike. Only the main subgraph is run.
     The original runs twice, with other memory contents before it, to see whether its outputs depend on them.
     Raises BadModel where `before` cannot be read, TflfuseError where the inputs do not fit it.
@@ -115,11 +118,11 @@ def verify(before: bytes, after: bytes, inputs: Sequence[Sequence[Array]] | None
         return Comparison(None, (f"no inputs can be made up: {refused}", *reasons))
     with Runner() as runner:
         for engine in ENGINES:
-            old = runner.run(engine, before, arrays)
+            old = runner.run(engine, runnable(engine, before), arrays)
             if old.error is not None:
                 reasons.append(old.error if old.error.startswith(engine) else f"{engine}: {old.error}")
                 continue
-            again, new = (runner.run(engine, data, arrays, FILL) for data in (before, after))
+            again, new = (runner.run(engine, runnable(engine, data), arrays, FILL) for data in (before, after))
             changed = again.error or misfit(old, again)
             unstable = changed is not None or not all(d.equal for d in differing(graph, old, again))
             failure = new.error or misfit(old, new)
@@ -128,6 +131,11 @@ def verify(before: bytes, after: bytes, inputs: Sequence[Sequence[Array]] | None
             return Comparison(old.interpreter, tuple(reasons), len(arrays), equal, differences, failure,
                               old.arena, new.arena, unstable)
     return Comparison(None, tuple(reasons))
+
+
+def runnable(engine: str, model: bytes) -> bytes:
+    """LiteRT has no fused operators, but the builtin ones that they stand for."""
+    return lower(model).model if engine == "LiteRT" and OPERATOR.encode() in model else model
 
 
 def fitting(graph: Subgraph, inputs: Sequence[Sequence[Array]]) -> list[list[Array]]:
