@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tflfuse.chain import (Add, Chain, Convolution, Depthwise, GlobalAverage, Link, MaxPool, Mean, Stage, Table,
-                           Transpose, Value, Window)
+from tflfuse.chain import (Add, Chain, Convolution, Depthwise, GlobalAverage, Link, MaxPool, Mean, Multiply, Pad, Slice,
+                           Stage, Table, Transpose, Value, Window)
 from tflfuse.chain_codec import Header, Kind, StageRecord, ValueRecord
 from tflfuse.errors import BadModel, Refused
 from tflfuse.layout import laid_out, scratch_bytes
@@ -57,6 +57,16 @@ def test_a_ring_holds_the_rows_of_a_window() -> None:
     assert ring_rows([8], [Stop((0,), Rows(), 8), Stop((1,), Rows(accumulates=True), 1)]) == [1, 0]
 
 
+def test_a_padding_and_a_slice_keep_one_row() -> None:
+    """The slice leaves out two rows, which are made nevertheless, and one at the bottom, which is not."""
+    x = value()
+    padded, part = replace(x, height=11, width=9, channels=4), replace(x, height=8, width=5, channels=3)
+    moved = chain((same(x), (0,)), (Pad(padded, 2, 1, 1), (1,)), (Slice(part, 2, 4, 0), (2,)))
+    assert [p.rows for p in laid_out(moved).places] == [0, 3, 1, 1, 0]
+    assert [stop.rows for stop in moved.stops[1:]] == [Rows(1, 1, 2), Rows(1, 1, -2)]
+    assert Rows(1, 1, -2).end(7, 11) == 10 and Rows(1, 1, 2).end(10, 8) == 8
+
+
 def test_a_residual_keeps_its_rows_until_they_are_added() -> None:
     """Of two 3x3 windows and a sum: for row r of the sum, row r + 2 of the value is made, and row r still wanted."""
     stops = [Stop((0,), Rows(), 8), Stop((1,), Rows(3, 1, 1), 8), Stop((2,), Rows(3, 1, 1), 8), Stop((1, 3), Rows(), 8)]
@@ -66,7 +76,7 @@ def test_a_residual_keeps_its_rows_until_they_are_added() -> None:
 
 
 def random_stops(rng: random.Random) -> tuple[list[int], list[Stop]]:
-    """Windows with padding, sums, accumulations and values with several readers; every value is read."""
+    """Windows with padding or behind rows left out, sums, accumulations, values with several readers; each is read."""
     outside = [rng.randint(1, 12) for _ in range(rng.randint(1, 2))]
     heights, stops = list(outside), []
     for _ in range(rng.randint(1, 9)):
@@ -80,7 +90,7 @@ def random_stops(rng: random.Random) -> tuple[list[int], list[Stop]]:
         elif kind < 0.55:
             stops.append(Stop((v,), Rows(), height))
         else:
-            span, stride, top = rng.randint(1, 5), rng.randint(1, 3), rng.randint(0, 5)
+            span, stride, top = rng.randint(1, 5), rng.randint(1, 3), rng.randint(-2, 5)
             out = (height + top + rng.randint(0, 5) - span) // stride + 1
             if out >= 1:
                 stops.append(Stop((v,), Rows(span, stride, top), out))
@@ -161,7 +171,7 @@ def test_sums_have_memory_of_their_own() -> None:
         (Mean(pixel, 1 << 30, 0), (0,)), (GlobalAverage(pixel), (0,)), (Add(pixel, SUM), (1, 2))))
 
 
-STAGES_AT = Header.SIZE + 12 * ValueRecord.SIZE
+STAGES_AT = Header.SIZE + 15 * ValueRecord.SIZE
 """Where the stages of `every_kind` begin."""
 
 
@@ -177,16 +187,20 @@ def every_kind() -> Chain:
     return chain((Transpose(x), (0,)), (same(x), (1,)), (depthwise, (3,)), (Add(x, SUM, -5, 5), (3, 4)),
                  (Table(x, np.arange(-128, 128).astype(np.int8), steps), (5,)),
                  (Add(x, SUM, constant=np.array([5, -9], "<i4")), (6,)), (pool, (7,)),
-                 (Add(x, SUM), (8, 2)), (Mean(pixel, 1 << 29, -4), (9,)), inputs=(nchw, x))
+                 (Add(x, SUM), (8, 2)), (Multiply(x, 1 << 30, -7, np.array([-255, 9], "<i4"), -9, 11), (9,)),
+                 (Pad(replace(x, height=12, width=9, channels=5), 3, 2, 1), (10,)),
+                 (Slice(replace(x, height=7, width=5, channels=3), 5, 4, 2), (11,)),
+                 (Mean(replace(pixel, channels=3), 1 << 29, -4), (12,)), inputs=(nchw, x))
 
 
 def test_records_say_what_the_chain_is() -> None:
     options, constants = pack(every_kind())
     header = Header.unpack(options)
-    assert (header.inputs, header.stages, header.rows_max) == (2, 10, 3)
-    records = [StageRecord.unpack(options, STAGES_AT + k * StageRecord.SIZE) for k in range(10)]
+    assert (header.inputs, header.stages, header.rows_max) == (2, 13, 3)
+    records = [StageRecord.unpack(options, STAGES_AT + k * StageRecord.SIZE) for k in range(13)]
     assert [Kind(r.kind).name for r in records] == [
-        "COPY", "TRANSPOSE", "CONV", "DEPTHWISE", "ADD", "TABLE", "ADD", "MAX_POOL", "ADD", "MEAN"]
+        "COPY", "TRANSPOSE", "CONV", "DEPTHWISE", "ADD", "TABLE", "ADD", "MAX_POOL", "ADD", "MUL",
+        "PAD", "SLICE", "MEAN"]
     assert all(r.weights % 4 == 0 for r in records if r.kind == Kind.CONV)
     assert len(constants) == header.constants_bytes and constants.dtype == np.int8
 

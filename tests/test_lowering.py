@@ -21,7 +21,7 @@ from tflfuse.numerics import AddParameters
 from tflfuse.packing import fused_operator
 from tflfuse.stages import run_of
 from tflfuse.tables import Elementwise
-from tflfuse.chain import Chain, Convolution, Link, Table, Value, Window
+from tflfuse.chain import Chain, Convolution, Link, Multiply, Table, Value, Window
 
 SCALES, WEIGHT_SCALES = st.floats(2.0 ** -20, 8.0, width=32), st.floats(2.0 ** -30, 4.0, width=32)
 RUNS = settings(max_examples=300, deadline=None)
@@ -72,6 +72,22 @@ def test_a_constant_is_recovered_from_the_numbers_that_are_added(name: str, sour
     assert of(source, scale, out) == p and q.dtype == np.int8 and -128 <= zero_point <= 127
     steps = q.astype(np.int64) - zero_point
     assert np.array_equal(sign * numerics.scaled_addend(steps, p.other_multiplier, p.other_shift), constant)
+
+
+@RUNS
+@given(SCALES, WEIGHT_SCALES, SCALES, st.integers(-128, 127), st.lists(st.integers(-128, 127), min_size=1, max_size=5))
+def test_a_factor_is_recovered_from_the_numbers_that_are_multiplied(source: float, scale: float, out: float,
+                                                                    zero_point: int, numbers: list[int]) -> None:
+    steps = np.array(numbers) - zero_point
+    try:
+        multiplier, shift = numerics.quantize_one(source * scale / out)
+    except Refused:
+        return
+    found = recover.factor(multiplier, shift, source, out, steps)
+    assert found is not None
+    again, zero, q = found
+    assert numerics.quantize_one(source * again / out) == (multiplier, shift)
+    assert q.dtype == np.int8 and -128 <= zero <= 127 and np.array_equal(q.astype(np.int64) - zero, steps)
 
 
 def test_activations_are_found_by_their_ends() -> None:
@@ -151,7 +167,7 @@ def test_what_else_the_model_holds_stays() -> None:
 VALUE = Value(4, 4, 1, 0.5, 3)
 
 
-def lone(stage: Convolution | Table) -> Chain:
+def lone(stage: Convolution | Multiply | Table) -> Chain:
     return Chain((VALUE,), (Link(stage, (0,)),))
 
 
@@ -165,9 +181,12 @@ def one_tap(**changes: object) -> Convolution:
     (one_tap(low=-3, high=100), "no fused activation clamps"),
     (one_tap(multipliers=np.full(1, (1 << 30) + 1, "<i4")), "no scales of weights give the multipliers"),
     (one_tap(bias=np.full(1, 2 ** 31 - 2, "<i4")), "does not fit 32 bits"),
+    (Multiply(VALUE, 1 << 30, 0, np.array([300], "<i4")), "no constant gives the numbers that a product"),
+    (Multiply(VALUE, 1 << 30, 0, np.array([-300], "<i4")), "no constant gives the numbers that a product"),
+    (Multiply(VALUE, (1 << 30) + 1, 0, np.array([3], "<i4")), "no constant gives the numbers that a product"),
     (Table(VALUE, np.zeros(256, np.int8), ()), "does not say what it computes"),
     (Table(VALUE, np.zeros(256, np.int8), (Elementwise("MUL", (0, -1), 0.5, 3),)), "has no constant")])
-def test_chains_of_other_origin_may_be_refused(stage: Convolution, reason: str) -> None:
+def test_chains_of_other_origin_may_be_refused(stage: Convolution | Multiply | Table, reason: str) -> None:
     b = Build()
     x, y = (f((1, 4, 4, 1), scale=0.5, zero_point=3) for f in (b.input, b.tensor))
     operator = fused_operator(lone(stage), [x], y)

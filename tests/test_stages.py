@@ -11,7 +11,8 @@ import tflite
 from tests.build import PADDING, Build, random_int8
 from tests.fused import check
 from tests.kernels.conftest import library  # noqa: F401  the fixture
-from tflfuse.chain import Add, AveragePool, Convolution, Depthwise, GlobalAverage, MaxPool, Mean, Table, Transpose
+from tflfuse.chain import (Add, AveragePool, Convolution, Depthwise, GlobalAverage, MaxPool, Mean, Multiply, Pad, Slice,
+                           Table, Transpose)
 from tflfuse.errors import Refused
 from tflfuse.ir import Quantization, Table as Options, Tensor
 from tflfuse.packing import pack as packed
@@ -188,7 +189,17 @@ def test_a_constant_for_each_channel_or_for_all(name: str, shape: tuple[int, ...
         with pytest.raises(Refused, match="subtracts from a constant for each channel"):
             run_of(b.operators)
         return
-    assert kinds(check(b, y, rng)) == [Table if scalar else Depthwise if name == "MUL" else Add]
+    assert kinds(check(b, y, rng)) == [Table if scalar else Multiply if name == "MUL" else Add]
+
+
+@pytest.mark.parametrize("zero_point", [-128, -60, 20, 127])
+def test_a_product_whose_constant_less_its_zero_point_takes_nine_bits(zero_point: int) -> None:
+    rng = np.random.default_rng(18)
+    b = Build()
+    x = conv(b, rng, image(b), 19, padding="SAME")
+    k = b.constant(np.append(random_int8(rng, 17), [-128, 127]).astype(np.int8), scale=0.01, zero_point=zero_point)
+    y = b.op("MUL", [x, k], x.shape, None, 0.2, 9, activation="RELU6")
+    assert kinds(check(b, y, rng)) == [Convolution, Multiply]
 
 
 @pytest.mark.parametrize("name", ONE_OPERAND)
@@ -237,6 +248,100 @@ def test_a_pad_becomes_padding_of_the_convolutions_that_read_it() -> None:
         y = conv(b, rng, p, 4, padding=padding, stride=(2, 2), kind="DEPTHWISE_CONV_2D")
         z = conv(b, rng, p, 4, padding=padding, stride=(2, 2))
         assert kinds(check(b, b.op("ADD", [y, z], y.shape, None, 0.3, 0), rng)) == [Depthwise, Convolution, Add]
+
+
+def strided(b: Build, x: Tensor, begin: Any, end: Any, shape: Any, strides: Any = None, **masks: Any) -> Tensor:
+    ends = [b.constant(np.array(n, np.int32)) for n in (begin, end, strides or [1] * len(begin))]
+    return b.op("STRIDED_SLICE", [x, *ends], shape, None, x.scale, x.zero_point, **masks)
+
+
+def sized(b: Build, x: Tensor, begin: Any, sizes: Any, shape: Any) -> Tensor:
+    operands = [b.constant(np.array(n, np.int32)) for n in (begin, sizes)]
+    return b.op("SLICE", [x, *operands], shape, None, x.scale, x.zero_point)
+
+
+@pytest.mark.parametrize("begin, end, shape, masks", [
+    ([0, 0, 0, 0], [0, 0, 0, 2], (1, 7, 6, 2), dict(begin_mask=15, end_mask=7)),
+    ([0, 2, 1, 1], [1, 7, 4, 3], (1, 5, 3, 2), {}),
+    ([0, -3, -99, -3], [1, -1, 99, -1], (1, 2, 6, 2), {}),
+    ([-1, 5, 3, 2], [1, 0, 0, 0], (1, 2, 3, 2), dict(end_mask=14)),
+    ([0, 5, 3, 2], [1, 6, 4, 3], (1, 6, 4, 3), dict(begin_mask=14)),
+])
+def test_a_strided_slice_of_every_element_in_a_range(begin: Any, end: Any, shape: Any, masks: Any) -> None:
+    rng = np.random.default_rng(22)
+    for inside in (False, True):
+        b = Build()
+        x = image(b)
+        y = strided(b, conv(b, rng, x, 4, padding="SAME") if inside else x, begin, end, shape, **masks)
+        assert kinds(check(b, conv(b, rng, y, 3, padding="SAME"), rng)) == [*[Convolution] * inside, Slice, Convolution]
+
+
+def test_a_slice_by_its_sizes() -> None:
+    rng = np.random.default_rng(23)
+    b = Build()
+    y = sized(b, image(b), [0, 2, 0, 1], [-1, 3, -1, 2], (1, 3, 6, 2))
+    assert kinds(check(b, conv(b, rng, y, 3, padding="SAME"), rng)) == [Slice, Convolution]
+
+
+def test_slices_and_paddings_of_sequences_and_rows() -> None:
+    rng = np.random.default_rng(24)
+    for shape in ((1, 9, 6), (3, 4, 5), (1, 12), (7,)):
+        b = Build()
+        x = b.input(shape, scale=SCALE, zero_point=2)
+        whole = [0] * len(shape)
+        y = strided(b, x, [*whole[1:], 2], [*shape[:-1], 5], (*shape[:-1], 3))
+        around = b.constant(np.array([[0, 0]] * (len(shape) - 1) + [[1, 2]], np.int32))
+        y = b.op("PAD", [y, around], (*shape[:-1], 6), None, SCALE, 2)
+        assert kinds(check(b, b.op("TANH", [y], y.shape, None, 1 / 128, 0), rng)) == [Slice, Pad, Table]
+
+
+@pytest.mark.parametrize("name", ["PAD", "PADV2"])
+def test_a_pad_is_a_stage_where_no_convolution_reads_it(name: str) -> None:
+    """In front of a pool, of channels, at the end, of a pad; a convolution that reads it too pads for itself."""
+    rng = np.random.default_rng(25)
+    fill = [] if name == "PAD" else [np.array([-5], np.int8)]
+
+    def padded(b: Build, x: Tensor, *around: list[int]) -> Tensor:
+        shape = tuple(size + sum(n) for size, n in zip(x.shape, around, strict=True))
+        more = [b.constant(f, scale=SCALE, zero_point=-5) for f in fill]
+        return b.op(name, [x, b.constant(np.array(around, np.int32)), *more], shape, None, SCALE, -5)
+
+    b = Build()
+    y = padded(b, image(b), [0, 0], [1, 1], [1, 0], [0, 0])
+    assert kinds(check(b, b.pool("MAX_POOL_2D", y, 3, scale=SCALE, zero_point=-5), rng)) == [Pad, MaxPool]
+    b = Build()
+    assert kinds(check(b, padded(b, image(b), [0, 0], [0, 2], [0, 0], [1, 3]), rng)) == [Pad]
+    b = Build()
+    y = padded(b, padded(b, image(b), [0, 0], [1, 0], [0, 2], [0, 2]), [0, 0], [1, 1], [1, 1], [0, 0])
+    assert kinds(check(b, conv(b, rng, y, 3, padding="VALID"), rng)) == [Pad, Convolution]
+    b = Build()
+    y = padded(b, image(b), [0, 0], [1, 1], [1, 1], [0, 0])
+    z = conv(b, rng, y, 4, padding="VALID", stride=(3, 3))
+    pooled = b.op("MAX_POOL_2D", [y], (1, 3, 2, 4), None, SCALE, -5, padding=PADDING["VALID"], stride_h=3, stride_w=3,
+                  filter_height=3, filter_width=3)
+    assert kinds(check(b, b.op("ADD", [z, pooled], z.shape, None, 0.3, 0), rng)) == [Convolution, Pad, MaxPool, Add]
+
+
+def test_a_residual_that_takes_some_channels_and_pads_the_others() -> None:
+    rng = np.random.default_rng(26)
+    b = Build()
+    x = conv(b, rng, image(b, (1, 9, 8, 6)), 8, padding="SAME")
+    y = strided(b, x, [0, 0, 0, 0], [1, 9, 8, 4], (1, 9, 8, 4))
+    y = conv(b, rng, y, 4, padding="SAME", activation="RELU")
+    y = b.op("PAD", [y, b.constant(np.array([[0, 0]] * 3 + [[1, 3]], np.int32))], x.shape, None, 0.3, 3)
+    check(b, b.op("ADD", [x, y], x.shape, None, 0.4, -3), rng)
+
+
+@pytest.mark.parametrize("listed", [[], [None]])
+def test_a_depthwise_convolution_without_a_bias(listed: list[None]) -> None:
+    """TFLM reads one that is listed as -1: such a file is compared with one that lists nothing."""
+    rng = np.random.default_rng(27)
+    b = Build()
+    y = b.conv(image(b), constant(b, rng, (1, 3, 3, 4)), None, kind="DEPTHWISE_CONV_2D", scale=0.3, zero_point=-128)
+    b.operators[0].inputs[2:] = listed
+    run = run_of(b.operators)
+    b.operators[0].inputs[2:] = []
+    assert packed(run.chain)[0] == packed(check(b, y, rng).chain)[0]
 
 
 def test_a_transposed_image_and_reshapes_at_both_ends() -> None:
@@ -362,12 +467,14 @@ def other(name: str, shape: Any = (1, 7, 6, 4), scale: float = SCALE, zero_point
     (other("TRANSPOSE", (1, 4, 6, 7), second=np.array([0, 3, 2, 1], np.int32)), "otherwise than NCHW to NHWC"),
     (other("RESHAPE", (1, 168), second=np.array([1, 168], np.int32)), "nothing is left to compute"),
     (other("RESHAPE", (1, 168), 0.5, second=np.array([1, 168], np.int32)), "quantized otherwise than its input"),
-    (other("PAD", (1, 8, 6, 4), second=np.array([[0, 0], [1, 0], [0, 0], [0, 0]], np.int32)), "nothing is left to"),
-    (other("PAD", (1, 7, 6, 5), second=np.array([[0, 0], [0, 0], [0, 0], [1, 0]], np.int32)), "than rows and columns"),
+    (other("PAD", (2, 7, 6, 4), second=np.array([[0, 1], [0, 0], [0, 0], [0, 0]], np.int32)), "it pads the batch"),
+    (other("PAD", (1, 7, 6, 4), second=np.array([[0, 0], [1, 0], [0, 0], [0, 0]], np.int32)), "does not fit its"),
+    (other("PAD", (1, 6, 6, 4), second=np.array([[0, 0], [-1, 0], [0, 0], [0, 0]], np.int32)), "do not fit its input"),
+    (other("PAD", (1, 8, 6, 4), second=np.array([[0, 0], [1, 0], [0, 0]], np.int32)), "do not fit its input"),
+    (other("PAD", (1, 8, 6, 4), 0.5, second=np.array([[0, 0], [1, 0], [0, 0], [0, 0]], np.int32)), "quantized other"),
     (other("ADD", second=np.ones((1, 7, 6, 4), np.int8)), "neither one number nor one number for each channel"),
     (other("ADD", second=np.ones((1, 7, 1, 1), np.int8)), "neither one number nor one number for each channel"),
     (other("ADD", (1, 7, 6, 8), second=np.ones(8, np.int8), first=(1, 7, 6, 1)), "constant makes the output larger"),
-    (other("MUL", second=np.array([-128, 127, 127, 127], np.int8)), "less its zero point does not fit 8 bits"),
     (other("LOGISTIC", zero_point=0), "an output zero point of -128"),
     (other("PRELU", second=np.ones((1, 1, 4), np.int8)), "neither one number nor one number for each channel"),
 ])
@@ -391,13 +498,35 @@ def test_two_values_are_only_added() -> None:
         assert refused(build) == f"{name} of two values is not computed by a chain"
 
 
-def test_a_pool_does_not_read_a_pad_nor_a_convolution_rows_of_another_shape() -> None:
-    def pooled(b: Build, rng: np.random.Generator) -> None:
-        x = image(b)
-        p = pad(b, x, [1, 0], [0, 0])
-        b.pool("MAX_POOL_2D", p, 2, scale=SCALE, zero_point=-5)
-    assert refused(pooled) == "only convolutions read what a PAD makes"
+Slicing = Callable[[Build, Tensor], object]
 
+
+@pytest.mark.parametrize("build, reason", [
+    (lambda b, x: strided(b, x, [0] * 4, [1, 7, 6, 4], (1, 4, 6, 4), [1, 2, 1, 1]), "takes not every element"),
+    (lambda b, x: strided(b, x, [0, 6, 0, 0], [1, 0, 6, 4], (1, 6, 6, 4), [1, -1, 1, 1]), "takes not every element"),
+    *((lambda b, x, m=mask: strided(b, x, [0] * 4, [1, 1, 6, 4], (1, 6, 4), **{m: 2}), "adds or drops dimensions")
+      for mask in ("shrink_axis_mask", "new_axis_mask", "ellipsis_mask")),
+    (lambda b, x: strided(b, x, [0] * 4, [1, 1, 6, 4], (1, 1, 6, 4), offset=True), "adds or drops dimensions"),
+    (lambda b, x: strided(b, x, [0] * 4, [1, 3, 6, 4], (1, 4, 6, 4)), "its output does not fit what it takes"),
+    (lambda b, x: strided(b, x, [0, 5, 0, 0], [1, 3, 6, 4], (1, 7, 6, 4)), "its output does not fit what it takes"),
+    (lambda b, x: strided(b, x, [0] * 3, [1, 3, 6], (1, 3, 6, 4)), "its ranges do not fit its input"),
+    (lambda b, x: sized(b, x, [0, 5, 0, 0], [1, 3, 6, 4], (1, 3, 6, 4)), "its ranges do not fit its input"),
+    (lambda b, x: sized(b, x, [0, -1, 0, 0], [1, 1, 6, 4], (1, 1, 6, 4)), "its ranges do not fit its input"),
+])
+def test_what_is_no_plain_slice(build: Slicing, reason: str) -> None:
+    assert reason in refused(lambda b, rng: build(b, image(b)))
+
+
+def test_slices_of_batches_or_of_another_quantization_are_refused() -> None:
+    assert "the batch is larger" in refused(lambda b, rng: strided(b, image(b, (3, 7, 6, 4)), [0] * 4, [1, 7, 6, 4],
+                                                                   (1, 7, 6, 4)))
+
+    def scaled(b: Build, rng: np.random.Generator) -> None:
+        strided(b, image(b), [0] * 4, [1, 7, 6, 2], (1, 7, 6, 2)).quantization = Quantization.of(SCALE, 4)
+    assert refused(scaled) == "its output is quantized otherwise than its input"
+
+
+def test_other_padding_and_rows_of_another_shape_are_refused() -> None:
     def reshaped(b: Build, rng: np.random.Generator) -> None:
         y = conv(b, rng, image(b), 4)
         y = b.op("RESHAPE", [y, b.constant(np.array([1, 6, 7, 4], np.int32))], (1, 6, 7, 4), None, 0.3, 3)
@@ -432,7 +561,7 @@ def test_runs_that_grow_are_those_of_their_operators() -> None:
     stages = Stages()
     grown = list(stages.growing(b.operators))
     told = [g.reason if isinstance(g, Refused) else kinds(g) for g in grown]
-    assert told == ["nothing is left to compute", [Convolution], [Convolution, Table],
+    assert told == [[Pad], [Convolution], [Convolution, Table],
                     "SOFTMAX is not computed by a chain"]
     alone = stages.run(b.operators[:3])
     assert isinstance(grown[2], Run) and packed(grown[2].chain)[0] == packed(alone.chain)[0] and grown[2].inputs == (x,)

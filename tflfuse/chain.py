@@ -126,6 +126,43 @@ class Add(Stage):
 
 
 @dataclass(frozen=True, eq=False)
+class Multiply(Stage):
+    """TFLM's MUL by a constant per channel: int32 [channels], less its zero point."""
+
+    multiplier: int
+    shift: int
+    constant: Array
+    low: int = INT8_MIN
+    high: int = INT8_MAX
+
+
+@dataclass(frozen=True, eq=False)
+class Pad(Stage):
+    """The zero point around a plane: rows above it, columns left of it and channels in front of each pixel's."""
+
+    top: int = 0
+    left: int = 0
+    front: int = 0
+
+    @property
+    def rows(self) -> Rows:
+        return Rows(pad_top=self.top)
+
+
+@dataclass(frozen=True, eq=False)
+class Slice(Stage):
+    """Part of a plane, behind so many rows, columns and channels."""
+
+    top: int = 0
+    left: int = 0
+    front: int = 0
+
+    @property
+    def rows(self) -> Rows:
+        return Rows(pad_top=-self.top)
+
+
+@dataclass(frozen=True, eq=False)
 class Pool(Stage):
     """A mean or a maximum over each window; low, high: the clamp."""
 

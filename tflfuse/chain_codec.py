@@ -57,6 +57,12 @@ class Kind(IntEnum):
     """An outside tensor [C][H][W], as NCHW lies, to rows of pixels."""
     GLOBAL_AVERAGE = 9
     """AVERAGE_POOL over the whole plane, one row at a time."""
+    MUL = 10
+    """By the int32 [channels] at bias, a zero point taken off already."""
+    PAD = 11
+    """out[y + pad_top][x + pad_left][c + pad_front] = in[y][x][c], zero_point elsewhere."""
+    SLICE = 12
+    """out[y][x][c] = in[y + pad_top][x + pad_left][c + pad_front]."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,15 +160,17 @@ class StageRecord:
     dilation_w: int = 1
     """Columns from tap to tap."""
     pad_top: int = 0
-    """Rows that the first window begins above the plane."""
+    """Rows that the first window begins above the plane; PAD, SLICE: rows in front."""
     pad_left: int = 0
-    """Columns that the first window begins beside the plane."""
+    """Columns that the first window begins beside the plane; PAD, SLICE: columns in front."""
+    pad_front: int = 0
+    """PAD, SLICE: channels in front."""
     clamp_min: int = -128
     """Smallest output."""
     clamp_max: int = 127
     """Largest output."""
     multiplier: int = 0
-    """ADD, MEAN: output multiplier, 31 fraction bits."""
+    """ADD, MEAN, MUL: output multiplier, 31 fraction bits."""
     shift: int = 0
     """Its power of two, -31 .. 30."""
     input_multiplier: int = 0
@@ -184,8 +192,8 @@ class StageRecord:
     scratch: int = NO_OFFSET
     """Pad segment or int32 accumulators in scratch memory."""
 
-    LAYOUT: ClassVar[struct.Struct] = struct.Struct("<BBBHHHHHHHHbbibibibIIIII")
-    SIZE: ClassVar[int] = 56
+    LAYOUT: ClassVar[struct.Struct] = struct.Struct("<BBBHHHHHHHHHbbibibibIIIII")
+    SIZE: ClassVar[int] = 58
 
     def pack(self) -> bytes:
         """The record's bytes; struct.error where a field does not fit."""

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from tflite import Padding, TensorType
 
-from .chain import (Add, Chain, Convolution, Depthwise, GlobalAverage, Link, MaxPool, Mean, Pool, Table, Transpose,
-                    Value, Window)
+from .chain import (Add, Chain, Convolution, Depthwise, GlobalAverage, Link, MaxPool, Mean, Multiply, Pad, Pool,
+                    Slice, Table, Transpose, Value, Window)
 from .errors import Refused
 from .ir import BUILTIN_OF_NAME, Array, Model, Operator, OperatorCode, Quantization, Tensor
 from .ir import Table as Options
@@ -21,7 +21,7 @@ from .packing import CUSTOM, unpack
 from .pattern import Match, Node, Replacement, fold, replace_by, require
 from .plan import rewrite
 from .planes import plane_of
-from .recover import activation_for, addend, dense_scale, weight_scales
+from .recover import activation_for, addend, dense_scale, factor, weight_scales
 from .stages_plane import NCHW_TO_NHWC
 from .tables import CONSTANT, Scalar
 from .windows import out_size, pad_before
@@ -110,6 +110,17 @@ class _Lowering:
             self.sum(stage, sources, images, out)
         elif isinstance(stage, Transpose):
             self.op("TRANSPOSE", [images[0], integers(NCHW_TO_NHWC)], out, Options.of("TransposeOptions"))
+        elif isinstance(stage, Multiply):
+            self.product(stage, sources[0], images[0], out)
+        elif isinstance(stage, Pad):
+            before = (0, stage.top, stage.left, stage.front)
+            around = [(b, o - b - i) for b, i, o in zip(before, images[0].shape, (1, *stage.out.plane), strict=True)]
+            self.op("PAD", [images[0], integers(around)], out, Options.of("PadOptions"))
+        elif isinstance(stage, Slice):
+            begin = (0, stage.top, stage.left, stage.front)
+            end = [b + o for b, o in zip(begin, (1, *stage.out.plane), strict=True)]
+            self.op("STRIDED_SLICE", [images[0], integers(begin), integers(end), integers([1, 1, 1, 1])], out,
+                    Options.of("StridedSliceOptions"))
 
     def dense_scale(self, stage: Any, source: Value) -> float | None:
         """The weight scale where a convolution is a FULLY_CONNECTED; over rows, where it is no CONV_2D besides."""
@@ -212,6 +223,14 @@ class _Lowering:
         name, scale, zero_point, numbers = found
         constant = Tensor.constant(numbers, None, Quantization.of(scale, zero_point))
         self.op(name, [tensors[0], constant], out, Options.of(OPTIONS[name], **options))
+
+    def product(self, stage: Multiply, source: Value, x: Tensor, out: Tensor) -> None:
+        found = factor(stage.multiplier, stage.shift, source.scale, stage.out.scale, stage.constant)
+        if found is None:
+            raise Refused("no constant gives the numbers that a product multiplies with")
+        scale, zero_point, numbers = found
+        constant = Tensor.constant(numbers, None, Quantization.of(scale, zero_point))
+        self.op("MUL", [x, constant], out, Options.of(OPTIONS["MUL"], fused_activation_function=activation(stage)))
 
     def mean(self, stage: Mean, source: Value, x: Tensor, out: Tensor, keep: bool) -> None:
         expected = mean_multiplier(source.scale, stage.out.scale, source.height * source.width)

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from tflite import TensorType
 
-from .chain import (AveragePool, Chain, Convolution, Depthwise, GlobalAverage, Link, MaxPool, Mean, Pool, Stage, Table,
-                    Transpose, Value, Window)
+from .chain import (AveragePool, Chain, Convolution, Depthwise, GlobalAverage, Link, MaxPool, Mean, Multiply, Pad, Pool,
+                    Slice, Stage, Table, Transpose, Value, Window)
 from .chain import Add as AddStage
 from .chain_codec import NO_OFFSET, NO_VALUE, OPERATOR, Header, Kind, StageRecord, ValueRecord
 from .errors import BadModel
@@ -28,7 +28,8 @@ CUSTOM = f"CUSTOM:{OPERATOR}"
 KIND_OF: dict[type[Stage], Kind] = {
     Copy: Kind.COPY, Convolution: Kind.CONV, Depthwise: Kind.DEPTHWISE, AddStage: Kind.ADD,
     AveragePool: Kind.AVERAGE_POOL, MaxPool: Kind.MAX_POOL, Mean: Kind.MEAN, Table: Kind.TABLE,
-    Transpose: Kind.TRANSPOSE, GlobalAverage: Kind.GLOBAL_AVERAGE}
+    Transpose: Kind.TRANSPOSE, GlobalAverage: Kind.GLOBAL_AVERAGE, Multiply: Kind.MUL, Pad: Kind.PAD,
+    Slice: Kind.SLICE}
 
 STEP = struct.Struct("<3i2f2i1f2i")
 """A table's step: builtin, its two operands (NO_OPERAND: none), alpha, scale, zero point, activation, then the
@@ -97,6 +98,11 @@ def _record(link: Link, scratch: int, constants: Constants) -> StageRecord:
         return StageRecord(kind=kind, input=source, clamp_min=stage.low, clamp_max=stage.high, scratch=scratch)
     if isinstance(stage, Mean):
         return StageRecord(kind=kind, input=source, multiplier=stage.multiplier, shift=stage.shift, scratch=scratch)
+    if isinstance(stage, Multiply):
+        return StageRecord(kind=kind, input=source, clamp_min=stage.low, clamp_max=stage.high, shift=stage.shift,
+                           multiplier=stage.multiplier, bias=constants.add(stage.constant))
+    if isinstance(stage, Pad | Slice):
+        return StageRecord(kind=kind, input=source, pad_top=stage.top, pad_left=stage.left, pad_front=stage.front)
     if isinstance(stage, Table):
         program = constants.add(struct.pack("<i", len(stage.program)) + b"".join(map(_words, stage.program)))
         return StageRecord(kind=kind, input=source, weights=constants.add(stage.table), bias=program)
@@ -175,6 +181,10 @@ def _stage(record: StageRecord, source: Value, out: Value, constants: Array) -> 
         return GlobalAverage(out, *clamp)
     if kind == Kind.MEAN:
         return Mean(out, record.multiplier, record.shift)
+    if kind == Kind.MUL:
+        return Multiply(out, record.multiplier, record.shift, array(record.bias, "<i4", out.channels), *clamp)
+    if kind in (Kind.PAD, Kind.SLICE):
+        return (Pad if kind == Kind.PAD else Slice)(out, record.pad_top, record.pad_left, record.pad_front)
     if kind == Kind.TABLE:
         steps = int(array(record.bias, "<i4", 1)[0])
         words = array(record.bias + 4, "i1", max(steps, 0), STEP.size).tobytes()

@@ -75,6 +75,17 @@ def addend(parameters: AddParameters, input_scale: float, output_scale: float,
     return None
 
 
+def factor(multiplier: int, shift: int, input_scale: float, output_scale: float,
+           constant: Array) -> tuple[float, int, Array] | None:
+    """Scale, zero point and int8 [channels] of MUL's constant, which is `constant` less the zero point."""
+    scales = weight_scales(input_scale, output_scale, np.array([multiplier]), np.array([shift]))
+    zero_point = max(INT8_MIN, INT8_MIN - int(constant.min()))
+    numbers = constant.astype(np.int64) + zero_point
+    if scales is None or max(zero_point, numbers.max()) > INT8_MAX:
+        return None
+    return float(scales[0]), zero_point, numbers.astype(np.int8)
+
+
 def _integers(p: AddParameters, constant: Array) -> tuple[int, Array] | None:
     """A zero point and int8 numbers whose steps from it are scaled to `constant`."""
     steps = np.arange(-MOST_STEPS, MOST_STEPS + 1)

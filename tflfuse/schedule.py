@@ -18,6 +18,8 @@ from typing import NamedTuple
 class Rows(NamedTuple):
     """Which rows of its inputs a stage reads for output row r: span rows from r * stride - pad_top, inside the plane.
 
+    A negative pad_top leaves out rows at the top.
+
     An accumulating stage reads all rows of its input one by one and makes a single row of them.
     """
 

@@ -9,10 +9,11 @@ An operator becomes a stage, or part of one:
 |---|---|
 | CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED, pools, MEAN over the plane | a stage |
 | ADD of two values; ADD, SUB with a constant per channel | ADD |
-| MUL with a constant per channel | a depthwise stage of one tap |
+| MUL with a constant per channel | MUL |
 | elementwise operators; ADD, SUB, MUL with one number, or of functions of one value (SiLU) | a table, composed |
 | RESHAPE, SQUEEZE, EXPAND_DIMS | nothing: the bytes stay |
-| PAD, PADV2 with the zero point around the plane | padding of the convolutions that read it |
+| PAD, PADV2 with the zero point | padding of the convolutions that read it, for other readers a stage |
+| SLICE, STRIDED_SLICE of every element in a range | a stage |
 | TRANSPOSE of an outside tensor from NCHW to NHWC | a stage |
 
 Whoever picks the run answers for this: no tensor inside of it is read outside of it, is a graph output or a variable
@@ -30,8 +31,9 @@ from .chain import Chain, Link, Stage, Table, Value
 from .errors import Refused
 from .ir import Array, Operator, Tensor
 from .pattern import require
-from .planes import image_of, integers_of, plane_of, value_of
+from .planes import image_of, plane_of, value_of
 from .stages_conv import conv_stage, dense_stage, depthwise_stage
+from .stages_move import pad_stage, padding_of, pads_of, slice_stage
 from .stages_plane import (channel_product_stage, channel_sum_stage, mean_stage, pool_stage, sum_stage,
                            transpose_stage)
 from .stages_table import OF_ONE, OF_TWO, check_options, joined, step_of
@@ -41,8 +43,9 @@ from .windows import Pads
 T = TypeVar("T")
 RENAMES = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS"})
 PADS = frozenset({"PAD", "PADV2"})
+SLICES = frozenset({"SLICE", "STRIDED_SLICE"})
 IMAGES = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D"})
-KINDS = frozenset({*IMAGES, *OF_ONE, *OF_TWO, *RENAMES, *PADS, "FULLY_CONNECTED", "MEAN", "TRANSPOSE"})
+KINDS = frozenset({*IMAGES, *OF_ONE, *OF_TWO, *RENAMES, *PADS, *SLICES, "FULLY_CONNECTED", "MEAN", "TRANSPOSE"})
 """The names of the operators that a chain may hold; all others are refused."""
 
 
@@ -149,13 +152,13 @@ class _Node:
 
 @dataclass
 class _Build:
-    """The run so far. same: a tensor that holds another's bytes. padded: a tensor that is another with zero points
-    around it."""
+    """The run so far. same: a tensor that holds another's bytes. padded: the PAD that makes a tensor; it becomes a
+    stage when somebody else than a convolution reads it."""
 
     stages: Stages
     nodes: dict[Tensor, _Node] = field(default_factory=dict)
     same: dict[Tensor, Tensor] = field(default_factory=dict)
-    padded: dict[Tensor, tuple[Tensor, Pads]] = field(default_factory=dict)
+    padded: dict[Tensor, Operator] = field(default_factory=dict)
 
     def add_or_tell(self, operator: Operator) -> None:
         """`add`; a refusal names the operator where it names no place itself."""
@@ -174,7 +177,8 @@ class _Build:
         if name in RENAMES:
             self.rename(operator, first)
         elif name in PADS:
-            self.pad(operator, first)
+            padding_of(operator, first)
+            self.padded[operator.outputs[0]] = operator
         elif name in OF_TWO:
             self.of_two(operator)
         elif name in OF_ONE:
@@ -186,7 +190,8 @@ class _Build:
         """What the last operator's output is made of."""
         require(bool(operators), "the run is empty")
         output = operators[-1].outputs[0]
-        last = self.nodes.get(self.bytes_of(output))
+        held = self.bytes_of(output)
+        last = self.node(held) if held in self.padded else self.nodes.get(held)
         if last is None or last.stage is None:
             raise Refused("nothing is left to compute", operators[-1])
         needed: dict[_Node, None] = {}
@@ -216,9 +221,15 @@ class _Build:
 
     def node(self, tensor: Tensor) -> _Node:
         """The value that a tensor holds; a tensor from outside gets the shape in which it is first read."""
-        require(tensor not in self.padded, "only convolutions read what a PAD makes", at=tensor)
         held = self.bytes_of(tensor)
-        if held not in self.nodes:
+        if held not in self.nodes and held in self.padded:
+            operator = self.padded[held]
+            source = operator.inputs[0]
+            assert source is not None
+            moved = padding_of(operator, source)
+            self.put(operator, self.stages.stage(operator, (), lambda: pad_stage(operator, moved)),
+                     self.of_shape(source, plane_of(source)))
+        elif held not in self.nodes:
             self.nodes[held] = _Node(value_of(tensor, plane_of(tensor)))
         return self.nodes[held]
 
@@ -235,31 +246,17 @@ class _Build:
         require(source.type == out.type and source.size == out.size, "its output has other bytes than its input")
         require(source.quantization is not None and source.quantization.same_as(out.quantization),
                 "its output is quantized otherwise than its input")
-        require(source not in self.padded, "only convolutions read what a PAD makes", at=source)
         self.same[out] = source
 
-    def pad(self, operator: Operator, source: Tensor) -> None:
-        require(source not in self.padded, "only convolutions read what a PAD makes", at=source)
-        out = operator.outputs[0]
-        require(source.quantization is not None and source.quantization.same_as(out.quantization),
-                "its output is quantized otherwise than its input")
-        around = integers_of(operator, 1, "paddings")
-        require(len(source.shape) == 4 and len(around) == 8 and around[:2] == around[6:] == [0, 0] and min(around) >= 0,
-                "it pads something else than rows and columns")
-        fill = operator.input(2)
-        if fill is not None:
-            zeros = fill.is_constant and fill.size == 1 and fill.type == source.type and (
-                int(fill.array().reshape(-1)[0]) == out.zero_point)
-            require(zeros, "it pads with another value than the zero point")
-        pads = Pads(*around[2:6])
-        _, height, width, channels = source.shape
-        require(out.shape[1:] == (height + pads.top + pads.bottom, width + pads.left + pads.right, channels),
-                "its output does not fit its paddings")
-        self.padded[out] = source, pads
+    def inside(self, tensor: Tensor) -> tuple[Tensor, Pads]:
+        """What a convolution reads of a tensor: where a PAD made it, that PAD's input and what lies around it."""
+        source = self.padded[tensor].inputs[0] if tensor in self.padded else None
+        pads = None if source is None else pads_of(padding_of(self.padded[tensor], source), plane_of(source))
+        return (tensor, Pads()) if source is None or pads is None else (source, pads)
 
     def of_plane(self, operator: Operator, tensor: Tensor) -> None:
         name = operator.name
-        tensor, pads = self.padded.get(tensor, (tensor, Pads())) if "CONV" in name else (tensor, Pads())
+        tensor, pads = self.inside(tensor) if "CONV" in name else (tensor, Pads())
         if name in IMAGES:
             source = self.of_shape(tensor, image_of(tensor))
         elif name == "FULLY_CONNECTED":
@@ -277,7 +274,8 @@ class _Build:
             "DEPTHWISE_CONV_2D": lambda: depthwise_stage(operator, value, pads),
             "FULLY_CONNECTED": lambda: dense_stage(operator, value),
             "MEAN": lambda: mean_stage(operator, value, tensor.shape),
-            "TRANSPOSE": lambda: transpose_stage(operator, value.plane)}
+            "TRANSPOSE": lambda: transpose_stage(operator, value.plane),
+            **dict.fromkeys(SLICES, lambda: slice_stage(operator, value, tensor))}
         stage = self.stages.stage(operator, (value, pads), make.get(name, lambda: pool_stage(operator, value)))
         if name in IMAGES:
             require(operator.outputs[0].shape == (1, *stage.out.plane), "the output's shape is not the one computed",

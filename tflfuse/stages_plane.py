@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from .chain import Add, AveragePool, Depthwise, GlobalAverage, MaxPool, Mean, Stage, Transpose, Value, Window
+from .chain import Add, AveragePool, GlobalAverage, MaxPool, Mean, Multiply, Stage, Transpose, Value
 from .ir import Operator, Tensor
-from .numerics import (INT8_MAX, INT8_MIN, INT32_MAX, INT32_MIN, activation_range, add_parameters, mean_multiplier,
-                       quantize_one, scaled_addend, sub_parameters)
+from .numerics import (activation_range, add_parameters, mean_multiplier, quantize_one, scaled_addend,
+                       sub_parameters)
 from .pattern import require
 from .planes import Plane, integers_of, per_tensor, scalar_or_channels, value_of
 from .windows import Pads, window_of
@@ -67,19 +67,14 @@ def channel_sum_stage(operator: Operator, source: Value, constant: Tensor) -> Ad
     return Add(out, p, low, high, addend.astype("<i4"))
 
 
-def channel_product_stage(operator: Operator, source: Value, constant: Tensor) -> Depthwise:
-    """MUL with one constant number for each channel: a depthwise convolution of one tap."""
+def channel_product_stage(operator: Operator, source: Value, constant: Tensor) -> Multiply:
+    """MUL with one constant number for each channel."""
     scale, zero_point = per_tensor(constant)
     out = value_of(operator.outputs[0], source.plane)
-    weights = scalar_or_channels(constant, source.channels) - zero_point
-    require(bool(np.all((weights >= INT8_MIN) & (weights <= INT8_MAX))),
-            "the constant less its zero point does not fit 8 bits", at=constant)
-    bias = -source.zero_point * weights
-    require(bool(np.all((bias >= INT32_MIN) & (bias <= INT32_MAX))), "the bias does not fit 32 bits", at=operator)
+    steps = scalar_or_channels(constant, source.channels) - zero_point
     multiplier, shift = quantize_one(source.scale * scale / out.scale)
     low, high = activation_range(operator.activation, out.scale, out.zero_point)
-    return Depthwise(out, Window(), weights.astype(np.int8).reshape(1, 1, -1), bias.astype("<i4"),
-                     np.full(len(weights), multiplier, "<i4"), np.full(len(weights), shift, np.int8), low, high)
+    return Multiply(out, multiplier, shift, steps.astype("<i4"), low, high)
 
 
 def transpose_stage(operator: Operator, plane: Plane) -> Transpose:

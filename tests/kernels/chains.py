@@ -31,6 +31,7 @@ def next_stage(twin: Twin, x: Point, last: bool) -> Point:
     activation = str(rng.choice(ACTIVATIONS))
     partners = [p for p in twin.points if p.value.plane == v.plane and p is not x and balanced(p, x)]
     kinds = ["conv", "conv", "depthwise", "depthwise", "pointwise", "pointwise", "pool", "table", "constant"]
+    kinds += ["multiply", "surround", "slice"]
     kinds += ["add"] * (6 if partners else 0) + ["mean", "global"] * last
     kind = str(rng.choice(kinds))
     if kind in ("conv", "depthwise", "pointwise"):
@@ -43,6 +44,12 @@ def next_stage(twin: Twin, x: Point, last: bool) -> Point:
         return twin.requantize(x)
     if kind == "constant":
         return twin.add_constant(x, twin.random_int8(int(rng.choice([1, v.channels]))), activation)
+    if kind == "multiply":
+        return twin.multiply(x, twin.random_int8(v.channels), activation)
+    if kind == "surround":
+        return twin.random_surround(x)
+    if kind == "slice":
+        return twin.random_slice(x)
     if kind == "add":
         return twin.add(x, partners[int(rng.integers(len(partners)))], activation)
     return twin.mean(x) if kind == "mean" else twin.global_average(x, activation)

@@ -50,6 +50,37 @@ def test_add_of_a_constant_per_channel_or_of_one_number(activation: str) -> None
             twin.pair().check(rng)
 
 
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_product_with_a_constant_per_channel(activation: str) -> None:
+    """Numbers from one end of int8 to the other: less a zero point at an end they take nine bits."""
+    rng = np.random.default_rng(20 + ACTIVATIONS.index(activation))
+    for channels in CHANNELS:
+        twin = Twin(rng)
+        constant = np.resize(np.append([-128, 127], twin.random_int8(16)), channels).astype(np.int8)
+        twin.multiply(twin.input(*random_plane(rng), channels), constant, activation)
+        twin.pair().check(rng)
+
+
+def test_paddings_of_rows_columns_and_channels() -> None:
+    """Each side alone, then all at once."""
+    rng = np.random.default_rng(21)
+    for channels in CHANNELS:
+        for side in range(7):
+            a, b, c, d, e, f = (int(n) if side in (k, 6) else 0 for k, n in enumerate(rng.integers(1, 4, 6)))
+            twin = Twin(rng)
+            twin.surround(twin.input(*random_plane(rng), channels), (a, b, c), (d, e, f))
+            twin.pair().check(rng)
+
+
+def test_slices_of_rows_columns_and_channels() -> None:
+    rng = np.random.default_rng(22)
+    for channels in CHANNELS:
+        for _ in range(4):
+            twin = Twin(rng)
+            twin.random_slice(twin.input(*random_plane(rng), channels))
+            twin.pair().check(rng)
+
+
 @pytest.mark.parametrize("ratio", [1.0, 1e-3, 1e-6, 1e-9, 1e3, 1e6])
 def test_add_of_operands_on_very_different_scales(ratio: float) -> None:
     """Shifts far to the right, and a scale of exactly the other's."""

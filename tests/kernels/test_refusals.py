@@ -96,7 +96,7 @@ def test_a_wrong_value_is_named(number: int, changes: dict[str, int], message: s
 
 
 @pytest.mark.parametrize("changes, message", [
-    ({"kind": 10}, "a stage is of an unknown kind"),
+    ({"kind": 13}, "a stage is of an unknown kind"),
     ({"input": 2}, "a stage reads what is not made before it"),
     ({"kind": Kind.ADD, "other": 2}, "a stage reads what is not made before it"),
     ({"clamp_min": 5, "clamp_max": 4}, "a clamp is empty"),
@@ -120,6 +120,9 @@ def test_a_wrong_value_is_named(number: int, changes: dict[str, int], message: s
     ({"kind": Kind.MEAN}, "a mean has the wrong shape"),
     ({"kind": Kind.TABLE}, "a table changes the shape"),
     ({"kind": Kind.COPY}, "a copy changes the shape"),
+    ({"kind": Kind.MUL}, "a product changes the shape"),
+    ({"kind": Kind.PAD}, "a padding is larger than its output"),
+    ({"kind": Kind.SLICE, "pad_front": 2}, "a slice reaches beyond its input"),
     ({"kind": Kind.TRANSPOSE}, "only an outside tensor can be transposed"),
     ({"kind": Kind.TRANSPOSE, "input": 0}, "a transposition has the wrong shape"),
 ])

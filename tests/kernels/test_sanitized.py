@@ -48,6 +48,15 @@ def vectors(rng: np.random.Generator) -> list[bytes]:
         twin = Twin(rng)
         twin.mean(twin.input(3, 3, channels))
         pairs.append(twin.pair())
+        twin = Twin(rng)
+        twin.multiply(twin.input(3, 3, channels), twin.random_int8(channels))
+        pairs.append(twin.pair())
+        twin = Twin(rng)
+        twin.surround(twin.input(3, 3, channels), (1, 2, 3), (2, 0, 1))
+        pairs.append(twin.pair())
+        twin = Twin(rng)
+        twin.random_slice(twin.input(5, 4, channels))
+        pairs.append(twin.pair())
     pairs += [random_chain(rng, int(rng.integers(2, 9))).pair() for _ in range(60)]
     return [vector(pair, rng) for pair in pairs]
 
@@ -65,7 +74,7 @@ def test_chains_stay_inside_their_memory(vector_file: Path, tmp_path: Path) -> N
     done = subprocess.run([program, vector_file, "300"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     ran, refused, accepted = map(int, re.findall(r"\d+", done.stdout))
-    assert ran == 4 * (6 * len(CHANNELS) + 60)
+    assert ran == 4 * (9 * len(CHANNELS) + 60)
     assert refused > 60_000 and accepted > 10_000  # both are worth having: what is accepted has run
 
 
@@ -74,4 +83,4 @@ def test_glue_fails_with_a_message_and_otherwise_runs(vector_file: Path, tmp_pat
     program = build(tmp_path / "host", [HERE / "glue_host.cc", *GLUE, *KERNELS], *SANITIZERS)
     done = subprocess.run([program, vector_file], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert int(done.stdout) == 6 * len(CHANNELS) + 60
+    assert int(done.stdout) == 9 * len(CHANNELS) + 60

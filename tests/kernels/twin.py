@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from tflfuse.chain import (Add, AveragePool, Chain, Convolution, Depthwise, GlobalAverage, Link, MaxPool, Mean, Stage,
-                           Table, Value, Window)
+from tflfuse.chain import (Add, AveragePool, Chain, Convolution, Depthwise, GlobalAverage, Link, MaxPool, Mean,
+                           Multiply, Pad, Slice, Stage, Table, Value, Window)
 from tflfuse.ir import Tensor
-from tflfuse.numerics import (activation_range, add_parameters, convolution_multipliers, mean_multiplier, requantized,
-                              scaled_addend)
+from tflfuse.numerics import (activation_range, add_parameters, convolution_multipliers, mean_multiplier, quantize_one,
+                              requantized, scaled_addend)
 
 from ..build import ACTIVATION, PADDING, Build, random_int8
 from .pair import Pair
@@ -142,6 +142,41 @@ class Twin:
         addend = scaled_addend(steps, p.other_multiplier, p.other_shift).astype(np.int32)
         low_high = activation_range(ACTIVATION[activation], scale, zero)
         return self.stage(y, Add(Value(*x.value.plane, scale, zero), p, *low_high, addend), x)
+
+    def multiply(self, x: Point, constant: Any, activation: str = "NONE") -> Point:
+        """constant: int8 [channels], with a random quantization."""
+        (other, other_zero), (scale, zero) = ((some_scale(self.rng), some_zero(self.rng)) for _ in range(2))
+        y = self.builder.op("MUL", [x.tensor, self.builder.constant(constant, scale=other, zero_point=other_zero)],
+                            x.tensor.shape, scale=scale, zero_point=zero, activation=activation)
+        low_high = activation_range(ACTIVATION[activation], scale, zero)
+        stage = Multiply(Value(*x.value.plane, scale, zero), *quantize_one(x.value.scale * other / scale),
+                         constant.astype("<i4") - np.int32(other_zero), *low_high)
+        return self.stage(y, stage, x)
+
+    def surround(self, x: Point, before: tuple[int, int, int], after: tuple[int, int, int]) -> Point:
+        """PAD by so many rows, columns and channels on both sides."""
+        height, width, channels = (b + n + a for b, n, a in zip(before, x.value.plane, after, strict=True))
+        out = Value(height, width, channels, x.value.scale, x.value.zero_point)
+        around = self.builder.constant(np.array([(0, 0), *zip(before, after, strict=True)], np.int32))
+        y = self.builder.op("PAD", [x.tensor, around], (1, *out.plane), scale=out.scale, zero_point=out.zero_point)
+        return self.stage(y, Pad(out, *before), x)
+
+    def slice(self, x: Point, before: tuple[int, int, int], plane: tuple[int, int, int]) -> Point:
+        """A part of these sizes behind so many rows, columns and channels."""
+        out = Value(*plane, x.value.scale, x.value.zero_point)
+        begin, size = (self.builder.constant(np.array(n, np.int32)) for n in ((0, *before), (1, *plane)))
+        y = self.builder.op("SLICE", [x.tensor, begin, size], (1, *plane), scale=out.scale, zero_point=out.zero_point)
+        return self.stage(y, Slice(out, *before), x)
+
+    def random_slice(self, x: Point) -> Point:
+        rng, sizes = self.rng, x.value.plane
+        h, w, c = (int(rng.integers(1, size + 1)) for size in sizes)
+        top, left, front = (int(rng.integers(size - n + 1)) for size, n in zip(sizes, (h, w, c), strict=True))
+        return self.slice(x, (top, left, front), (h, w, c))
+
+    def random_surround(self, x: Point) -> Point:
+        a, b, c, d, e, f = (int(n) for n in self.rng.integers(0, 4, 6) * self.rng.integers(0, 2, 6))
+        return self.surround(x, (a, b, c), (d, e, f))
 
     def pool(self, x: Point, kind: str, kernel: tuple[int, int], stride: tuple[int, int], padding: str,
              activation: str = "NONE") -> Point:

@@ -32,8 +32,11 @@ enum class Kind : uint8_t {
   kTable = 7,  // weights [256], index x + 128; may run in place.
   kTranspose = 8,  // An outside tensor [C][H][W], as NCHW lies, to rows of pixels.
   kGlobalAverage = 9,  // AVERAGE_POOL over the whole plane, one row at a time.
+  kMul = 10,  // By the int32 [channels] at bias, a zero point taken off already.
+  kPad = 11,  // out[y + pad_top][x + pad_left][c + pad_front] = in[y][x][c], zero_point elsewhere.
+  kSlice = 12,  // out[y][x][c] = in[y + pad_top][x + pad_left][c + pad_front].
 };
-constexpr uint32_t kKinds = 10u;
+constexpr uint32_t kKinds = 13u;
 
 // The numbers at p, wherever p points to.
 inline uint8_t Read_u8(const uint8_t* p) { return p[0]; }
@@ -132,11 +135,12 @@ struct StageRecord {
   uint16_t stride_w;  // Columns from window to window.
   uint16_t dilation_h;  // Rows from tap to tap.
   uint16_t dilation_w;  // Columns from tap to tap.
-  uint16_t pad_top;  // Rows that the first window begins above the plane.
-  uint16_t pad_left;  // Columns that the first window begins beside the plane.
+  uint16_t pad_top;  // Rows that the first window begins above the plane; PAD, SLICE: rows in front.
+  uint16_t pad_left;  // Columns that the first window begins beside the plane; PAD, SLICE: columns in front.
+  uint16_t pad_front;  // PAD, SLICE: channels in front.
   int8_t clamp_min;  // Smallest output.
   int8_t clamp_max;  // Largest output.
-  int32_t multiplier;  // ADD, MEAN: output multiplier, 31 fraction bits.
+  int32_t multiplier;  // ADD, MEAN, MUL: output multiplier, 31 fraction bits.
   int8_t shift;  // Its power of two, -31 .. 30.
   int32_t input_multiplier;  // ADD: of the first operand.
   int8_t input_shift;  // Its power of two.
@@ -148,7 +152,7 @@ struct StageRecord {
   uint32_t shifts;  // int8 [out_c] in the constants.
   uint32_t scratch;  // Pad segment or int32 accumulators in scratch memory.
 };
-constexpr uint32_t kStageRecordBytes = 56u;
+constexpr uint32_t kStageRecordBytes = 58u;
 
 // Where each field of it begins.
 namespace at_StageRecord {
@@ -163,19 +167,20 @@ constexpr uint32_t dilation_h = 11u;
 constexpr uint32_t dilation_w = 13u;
 constexpr uint32_t pad_top = 15u;
 constexpr uint32_t pad_left = 17u;
-constexpr uint32_t clamp_min = 19u;
-constexpr uint32_t clamp_max = 20u;
-constexpr uint32_t multiplier = 21u;
-constexpr uint32_t shift = 25u;
-constexpr uint32_t input_multiplier = 26u;
-constexpr uint32_t input_shift = 30u;
-constexpr uint32_t other_multiplier = 31u;
-constexpr uint32_t other_shift = 35u;
-constexpr uint32_t weights = 36u;
-constexpr uint32_t bias = 40u;
-constexpr uint32_t multipliers = 44u;
-constexpr uint32_t shifts = 48u;
-constexpr uint32_t scratch = 52u;
+constexpr uint32_t pad_front = 19u;
+constexpr uint32_t clamp_min = 21u;
+constexpr uint32_t clamp_max = 22u;
+constexpr uint32_t multiplier = 23u;
+constexpr uint32_t shift = 27u;
+constexpr uint32_t input_multiplier = 28u;
+constexpr uint32_t input_shift = 32u;
+constexpr uint32_t other_multiplier = 33u;
+constexpr uint32_t other_shift = 37u;
+constexpr uint32_t weights = 38u;
+constexpr uint32_t bias = 42u;
+constexpr uint32_t multipliers = 46u;
+constexpr uint32_t shifts = 50u;
+constexpr uint32_t scratch = 54u;
 }  // namespace at_StageRecord
 
 inline StageRecord ReadStageRecord(const uint8_t* p) {
@@ -191,6 +196,7 @@ inline StageRecord ReadStageRecord(const uint8_t* p) {
   record.dilation_w = Read_u16(p + at_StageRecord::dilation_w);
   record.pad_top = Read_u16(p + at_StageRecord::pad_top);
   record.pad_left = Read_u16(p + at_StageRecord::pad_left);
+  record.pad_front = Read_u16(p + at_StageRecord::pad_front);
   record.clamp_min = Read_i8(p + at_StageRecord::clamp_min);
   record.clamp_max = Read_i8(p + at_StageRecord::clamp_max);
   record.multiplier = Read_i32(p + at_StageRecord::multiplier);

@@ -26,6 +26,12 @@ bool SamePlane(const ValueRecord& a, const ValueRecord& b) {
   return a.height == b.height && a.width == b.width && a.channels == b.channels;
 }
 
+// Whether a plane holds another behind what a stage leaves in front.
+bool Holds(const ValueRecord& larger, const StageRecord& s, const ValueRecord& smaller) {
+  return s.pad_top + smaller.height <= larger.height && s.pad_left + smaller.width <= larger.width &&
+         s.pad_front + smaller.channels <= larger.channels;
+}
+
 bool IsShift(int32_t shift) { return shift >= -31 && shift <= 30; }
 
 bool InConstants(const Check& check, uint32_t offset, uint64_t bytes, uint32_t alignment) {
@@ -131,6 +137,14 @@ const char* CheckAdd(const Check& check, const Stage& stage) {
   return nullptr;
 }
 
+const char* CheckProduct(const Check& check, const Stage& stage) {
+  const StageRecord& s = stage.record;
+  TFLFUSE_EXPECT(SamePlane(stage.in, stage.out), "a product changes the shape");
+  TFLFUSE_EXPECT(s.multiplier >= 0 && IsShift(s.shift), "a multiplier or shift is out of range");
+  TFLFUSE_EXPECT(InConstants(check, s.bias, uint64_t{4} * stage.out.channels, 4), "a factor lies outside the constants");
+  return nullptr;
+}
+
 const char* CheckAccumulation(const Check& check, const Stage& stage) {
   const StageRecord& s = stage.record;
   TFLFUSE_EXPECT(stage.out.height == 1 && stage.out.width == 1 && stage.out.channels == stage.in.channels,
@@ -188,6 +202,14 @@ const char* CheckStage(const Check& check, uint32_t number) {
       TFLFUSE_EXPECT(stage.out.height == stage.in.width && stage.out.width == stage.in.channels &&
                          stage.out.channels == stage.in.height,
                      "a transposition has the wrong shape");
+      return nullptr;
+    case Kind::kMul:
+      return CheckProduct(check, stage);
+    case Kind::kPad:
+      TFLFUSE_EXPECT(Holds(stage.out, s, stage.in), "a padding is larger than its output");
+      return nullptr;
+    case Kind::kSlice:
+      TFLFUSE_EXPECT(Holds(stage.in, s, stage.out), "a slice reaches beyond its input");
       return nullptr;
   }
   return nullptr;

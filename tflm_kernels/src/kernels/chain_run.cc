@@ -10,9 +10,11 @@
 #include "chain_schedule.h"
 #include "chain_view.h"
 #include "conv_row.h"
+#include "copy_pixels.h"
 #include "depthwise_row.h"
 #include "max_pool_row.h"
 #include "mean_pixel.h"
+#include "mul_constant_row.h"
 #include "table_row.h"
 #include "transpose_row.h"
 
@@ -131,6 +133,35 @@ void Add(const Run& run, const Work& work) {
   tflfuse_add_row(&add, a, InRow(run, s.other, other, work.row), width * channels, OutRow(run, work));
 }
 
+void Multiply(const Run& run, const Work& work) {
+  const StageRecord& s = work.stage;
+  const TflfuseMul mul = {work.in.zero_point,  s.multiplier, s.shift,
+                          work.out.zero_point, s.clamp_min,  s.clamp_max};
+  tflfuse_mul_constant_row(&mul, InRow(run, s.input, work.in, work.row), Constant<int32_t>(run, s.bias), work.out.width,
+                           work.out.channels, OutRow(run, work));
+}
+
+// The first byte of what a PAD surrounds or a SLICE takes, in a row of the larger plane.
+uint32_t InFront(const StageRecord& s, const ValueRecord& larger) {
+  return static_cast<uint32_t>(s.pad_left) * larger.channels + s.pad_front;
+}
+
+void Pad(const Run& run, const Work& work) {
+  const StageRecord& s = work.stage;
+  int8_t* out = OutRow(run, work);
+  memset(out, work.out.zero_point, static_cast<uint32_t>(work.out.width) * work.out.channels);
+  const uint32_t row = work.row - s.pad_top;  // wraps above the plane
+  if (row >= work.in.height) return;
+  tflfuse_copy_pixels(InRow(run, s.input, work.in, row), work.in.channels, work.in.width, work.in.channels,
+                      out + InFront(s, work.out), work.out.channels);
+}
+
+void Slice(const Run& run, const Work& work) {
+  const StageRecord& s = work.stage;
+  tflfuse_copy_pixels(InRow(run, s.input, work.in, work.row + s.pad_top) + InFront(s, work.in), work.in.channels,
+                      work.out.width, work.out.channels, OutRow(run, work), work.out.channels);
+}
+
 void Accumulate(const Run& run, const Work& work) {
   const StageRecord& s = work.stage;
   const uint32_t channels = work.in.channels;
@@ -185,6 +216,15 @@ void MakeRow(const Run& run, uint32_t s, uint32_t row) {
       tflfuse_transpose_row(InRow(run, input, work.in, 0) + row * work.out.width,
                             static_cast<uint32_t>(work.out.height) * work.out.width, work.out.width,
                             work.out.channels, OutRow(run, work));
+      return;
+    case Kind::kMul:
+      Multiply(run, work);
+      return;
+    case Kind::kPad:
+      Pad(run, work);
+      return;
+    case Kind::kSlice:
+      Slice(run, work);
       return;
   }
 }

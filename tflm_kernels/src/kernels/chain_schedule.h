@@ -27,7 +27,10 @@ struct Rows {
 
 // What a stage looks at for one of its rows; an accumulating stage for the next row it consumes.
 inline Rows RowsFor(const StageRecord& stage, uint32_t row) {
-  if (!HasWindow(stage)) return {static_cast<int32_t>(row), static_cast<int32_t>(row) + 1};
+  const int32_t same = static_cast<int32_t>(row);
+  if (Is(stage, Kind::kPad)) return {same - stage.pad_top, same - stage.pad_top + 1};
+  if (Is(stage, Kind::kSlice)) return {same + stage.pad_top, same + stage.pad_top + 1};
+  if (!HasWindow(stage)) return {same, same + 1};
   const int32_t begin = static_cast<int32_t>(row * stage.stride_h) - stage.pad_top;
   return {begin, begin + (stage.kernel_h - 1) * stage.dilation_h + 1};
 }

@@ -30,6 +30,11 @@ inline int32_t WrappingAdd(int32_t a, int32_t b) {
   return static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
 }
 
+// The product, wrapped.
+inline int32_t WrappingMultiply(int32_t a, int32_t b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) * static_cast<uint32_t>(b));
+}
+
 inline int8_t Clamp(int32_t x, int32_t low, int32_t high) {
   return static_cast<int8_t>(x < low ? low : x > high ? high : x);
 }
