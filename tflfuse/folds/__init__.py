@@ -7,6 +7,7 @@ from .affine_after import affine_after
 from .affine_before import affine_before
 from .cancel_dequantize import cancel_dequantize
 from .cancel_quantize import cancel_quantize
+from .empty_bias import empty_bias
 from .evaluate_constants import evaluate_constants
 from .identity_pad import identity_pad
 from .identity_reshape import identity_reshape
@@ -23,7 +24,7 @@ from .static_shapes import static_shapes
 from .transpose_to_reshape import transpose_to_reshape
 
 FOLDS: tuple[Rule | Sweep, ...] = (
-    static_shapes,
+    static_shapes, empty_bias,
     shape_of_static, evaluate_constants, reshape_chain, identity_reshape, identity_transpose, inverse_transpose,
     transpose_to_reshape, identity_slice, identity_pad, cancel_quantize, cancel_dequantize,
     affine_after, affine_before, activation_into_producer, pad_into_conv, quantize_into_producer,
