@@ -7,10 +7,10 @@ from glob import glob
 from setuptools import Extension, setup
 
 SOURCES = sorted(glob("tflm_kernels/src/kernels/*.cc") + glob("tflm_kernels/src/tflm/*.cc")
-                 + glob("tflm_kernels/src/python/*.cc"))
+                 + glob("tflm_kernels/python/*.cc"))
 
 setup(ext_modules=[Extension(
     "tflfuse._kernels", SOURCES, language="c++", optional=True,
-    include_dirs=["tflm_kernels/include", "tflm_kernels/src/python"],
+    include_dirs=["tflm_kernels/include", "tflm_kernels/python"],
     depends=sorted(glob("tflm_kernels/**/*.h", recursive=True)),
     extra_compile_args=["-std=c++17", "-O3", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden"])])

@@ -11,10 +11,10 @@ import pytest
 PACK = Path(__file__).resolve().parents[2] / "tflm_kernels"
 FLAGS = ["-std=c++17", "-O3", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror",
          "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Wold-style-cast", "-Wcast-align", "-Wundef",
-         f"-I{PACK}/include", f"-I{PACK}/src/python"]
+         f"-I{PACK}/include", f"-I{PACK}/python"]
 KERNELS = sorted((PACK / "src/kernels").glob("*.cc"))
 GLUE = sorted((PACK / "src/tflm").glob("*.cc"))
-PYTHON = sorted((PACK / "src/python").glob("*.cc"))
+PYTHON = sorted((PACK / "python").glob("*.cc"))
 
 
 def compiler() -> str:

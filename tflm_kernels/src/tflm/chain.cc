@@ -1,11 +1,11 @@
 // The chain operator's three functions for TFLM.
 #include <stdint.h>
 
+#include "../../include/tflfuse/fused_ops.h"
 #include "../kernels/chain_check.h"
 #include "../kernels/chain_options.h"
 #include "../kernels/chain_run.h"
 #include "tensorflow/lite/c/common.h"
-#include "tflfuse/fused_ops.h"
 
 namespace tflfuse {
 
