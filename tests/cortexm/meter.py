@@ -1,0 +1,113 @@
+"""What a program executes and moves, counted by a QEMU plugin of ours: exact and repeatable, no cycles."""
+from __future__ import annotations
+
+import bisect
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import reduce
+from pathlib import Path
+
+from . import emulator
+from .boards import BOARDS
+from .emulator import HERE, told
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Executed instructions; bytes loaded from and stored to SRAM, the stack's too; bytes loaded from anywhere else."""
+
+    instructions: int = 0
+    loaded: int = 0
+    stored: int = 0
+    flash: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(self.instructions + other.instructions, self.loaded + other.loaded, self.stored + other.stored,
+                      self.flash + other.flash)
+
+
+def total(counts: Iterable[Counts]) -> Counts:
+    return reduce(Counts.__add__, counts, Counts())
+
+
+@dataclass
+class Span:
+    """Between two marks. stages: by number, the rows that each made, or consumed where it accumulates, and at what cost.
+
+    What the executor does before the first row counts for that row; what it does behind the last is in no stage.
+    """
+
+    counts: Counts
+    stages: dict[int, tuple[int, Counts]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """spans: of Prepare and Eval for each fused operator in turn. functions: instructions by symbol, all spans together.
+
+    stack: bytes that each Prepare and Eval took.
+    """
+
+    spans: list[Span]
+    functions: Counter[str]
+    stack: list[tuple[int, int]]
+
+    @property
+    def prepare(self) -> list[Span]:
+        return self.spans[::2]
+
+    @property
+    def eval(self) -> list[Span]:
+        return self.spans[1::2]
+
+
+def missing() -> str | None:
+    if shutil.which("gcc") is None:
+        return "gcc not found: apt-get install gcc"
+    return emulator.missing()
+
+
+def build_plugin(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    plugin = folder / "meter.so"
+    told(["gcc", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", HERE / "meter.c", "-o",
+          plugin])
+    return plugin
+
+
+def measure(cpu: str, harness: Path, image: Path, plugin: Path, out: Path) -> Measured:
+    """Run an image with the meter, which writes to out. Raises Failed where an output differs."""
+    board = BOARDS[cpu]
+    symbols = symbols_of(harness)
+    options = {"marks": symbols["marks"], "ram": board.ram, "top": board.ram + board.ram_bytes}
+    arguments = ",".join(f"{name}={value:#x}" for name, value in options.items())
+    outcome = emulator.run(cpu, harness, image, "-plugin", f"{plugin},{arguments},out={out}")
+    return Measured(*parsed(out.read_text(), symbols), outcome.stack)
+
+
+def parsed(text: str, symbols: dict[str, int]) -> tuple[list[Span], Counter[str]]:
+    names = sorted((address, name) for name, address in symbols.items())
+    addresses = [address for address, _ in names]
+    spans: list[Span] = []
+    functions: Counter[str] = Counter()
+    for line in text.splitlines():
+        match line.split():
+            case ["span", *numbers]:
+                spans.append(Span(Counts(*map(int, numbers))))
+            case ["stage", number, rows, *numbers]:
+                spans[-1].stages[int(number)] = int(rows), Counts(*map(int, numbers))
+            case ["code", address, times]:
+                at = bisect.bisect_right(addresses, int(address, 16)) - 1
+                functions[names[at][1]] += int(times)
+    return spans, functions
+
+
+def symbols_of(program: Path) -> dict[str, int]:
+    """Addresses by demangled name, without arguments."""
+    listed = subprocess.run(["arm-none-eabi-nm", "-C", program], check=True, capture_output=True, text=True).stdout
+    found = (line.split(maxsplit=2) for line in listed.splitlines())
+    return {name.replace("(anonymous namespace)::", "").split("(")[0]: int(address, 16)
+            for address, kind, name in found if kind in "tTaABbDdRrW" and not name.startswith("$")}

@@ -1,0 +1,39 @@
+"""The stages of a fused operator, as a figure about them needs them."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tflfuse.chain_codec import Header, Kind, StageRecord, ValueRecord
+
+
+@dataclass(frozen=True)
+class Stage:
+    """name: what it does, in the words of a table. macs: multiplications with weights. outputs: elements it makes."""
+
+    name: str
+    shape: str
+    macs: int
+    outputs: int
+
+
+def stages_of(options: bytes) -> list[Stage]:
+    header = Header.unpack(options)
+    count = header.inputs + header.stages
+    behind = Header.SIZE + count * ValueRecord.SIZE
+    values = [ValueRecord.unpack(options, Header.SIZE + i * ValueRecord.SIZE) for i in range(count)]
+    records = [StageRecord.unpack(options, behind + i * StageRecord.SIZE) for i in range(header.stages)]
+    return [stage_of(record, values[record.input], values[header.inputs + k]) for k, record in enumerate(records)]
+
+
+def stage_of(record: StageRecord, source: ValueRecord, out: ValueRecord) -> Stage:
+    kind, outputs = Kind(record.kind), out.height * out.width * out.channels
+    kernel = (record.kernel_h, record.kernel_w)
+    taps = record.kernel_h * record.kernel_w
+    shape = f"{source.height}x{source.width}x{source.channels} -> {out.height}x{out.width}x{out.channels}"
+    if kind == Kind.CONV:
+        dense = kernel == (source.height, source.width) and outputs == out.channels
+        name = "dense" if dense else "1x1" if taps == 1 else "convolution"
+        return Stage(name, f"{kernel[0]}x{kernel[1]}/{record.stride_w} {shape}", outputs * taps * source.channels, outputs)
+    if kind == Kind.DEPTHWISE:
+        return Stage("depthwise", f"{kernel[0]}x{kernel[1]}/{record.stride_w} {shape}", outputs * taps, outputs)
+    return Stage(kind.name.lower().replace("_", " "), shape, 0, outputs)
