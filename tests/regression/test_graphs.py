@@ -43,15 +43,16 @@ def test_a_value_with_two_readers_keeps_its_meaning(second: str, int8: bool, cus
 
 @both_ways
 def test_outputs_and_inputs_stay_where_they_were(custom_ops: bool) -> None:
-    """An inner value is an output, another one is named by a signature only, and the last comes first."""
+    """RELUs stand behind an output, behind a value that only a signature names, and behind one that goes."""
     b = Build()
     p, q = image(b), image(b)
     first = conv(b, q, activation="RELU")
     inner = conv(b, first)
     merged = like(b, "RELU6", [inner], inner)
     signed = conv(b, merged)
-    last = like(b, "ADD", [signed, p], p)
-    model = b.model(last, first, merged)
+    seen = conv(b, like(b, "RELU", [signed], signed))
+    last = like(b, "ADD", [like(b, "RELU", [seen], seen), p], p)
+    model = b.model(last, first, seen, merged)
     model.signatures = [Signature(b"s", [(b"p", p), (b"q", q)], [(b"signed", signed), (b"last", last)])]
     before = flatbuffer.write(model)
     after, report = rewritten(before, custom_ops=custom_ops)
@@ -59,10 +60,10 @@ def test_outputs_and_inputs_stay_where_they_were(custom_ops: bool) -> None:
     same_bits(before, after)
     graph, told = flatbuffer.read(after).subgraphs[0], flatbuffer.read(after).signatures
     assert [t.name for t in graph.inputs] == [p.name, q.name]
-    assert [t.name for t in graph.outputs] == [last.name, first.name, merged.name]
+    assert [t.name for t in graph.outputs] == [last.name, first.name, seen.name, merged.name]
     assert told is not None and [t.name for _, t in told[0].outputs] == [signed.name, last.name]
     made = {t.name for o in graph.operators for t in o.outputs}
-    assert {last.name, first.name, merged.name, signed.name} <= made and inner.name not in made
+    assert {last.name, first.name, seen.name, merged.name, signed.name} <= made and inner.name not in made
 
 
 @both_ways
