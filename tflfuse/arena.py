@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .ir import Model
-from .lifetimes import ALIGNMENT
+from .lifetimes import aligned
 from .memory import MemoryPlan
 from .tail import DEVICE, HOST, tail_bytes
 
@@ -18,7 +18,9 @@ SLACK = 64
 
 @dataclass(frozen=True)
 class Needs:
-    """Bytes. head: tensors and scratch buffers. planning: what the head must hold on the device before that."""
+    """Bytes. head: tensors and scratch buffers. planning: the device's whole arena while TFLM plans the head, which is
+    more than it needs afterwards where there are many tensors and few numbers in them.
+    """
 
     head: int
     host_tail: int
@@ -37,7 +39,7 @@ class Needs:
         TFLM's reference kernels and the fused operator need no more. Optimized kernels of builtin operators may ask for
         scratch memory besides.
         """
-        return -(-(max(self.head, self.planning) + self.device_tail + SLACK) // ALIGNMENT) * ALIGNMENT
+        return aligned(max(self.head + self.device_tail, self.planning) + SLACK)
 
     def as_dict(self) -> dict[str, int]:
         return {"head": self.head, "host": self.host, "device": self.device}
@@ -48,4 +50,5 @@ def needs(model: Model, planned: MemoryPlan) -> Needs:
     tensors = sum(len(g.tensors) for g in model.subgraphs)
     scratch = sum(p.tensor is None for p in planned.places)
     planning = REQUEST * (scratch + MOST_REQUESTS) + INFO * (tensors + scratch) + PER_BUFFER * len(planned.places)
-    return Needs(planned.head, tail_bytes(model, HOST), tail_bytes(model, DEVICE), planning)
+    return Needs(planned.head, tail_bytes(model, HOST), tail_bytes(model, DEVICE),
+                 planning + tail_bytes(model, DEVICE, planning=True))

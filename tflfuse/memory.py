@@ -116,7 +116,7 @@ def problem_of(model: Model, life: Lifetimes) -> tuple[Problem, dict[Request, in
                 source, output = (number[of_tensor[t]] for t in (tensor, operator.outputs[0]))
                 ends, begins = blocks[source].last, blocks[output].first
                 if source not in kept and source != output and ends == begins == life.scopes[operator]:
-                    near[source, output] = distance
+                    near[source, output] = max(distance, near.get((source, output), 0))
     tight = frozenset(scope for operator, scope in life.scopes.items() if operator.name != CUSTOM)
     return Problem(blocks, near, tight), number
 

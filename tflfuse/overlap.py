@@ -86,7 +86,7 @@ def _rows_read(inputs: Sequence[Value], links: Sequence[Link]) -> list[Array]:
                 still = np.full_like(row, height - 1) if is_last else np.where(made[number] > 0, height, 0)
             else:
                 still = np.clip(made[number] * rows.stride - rows.pad_top, 0, height)
-            if not is_last:
-                still = np.where(made[number] == heights[count + number], height, still)
+            if not is_last:  # it is through when it has made all that will ever be asked of it
+                still = np.where(made[number] == made[number][-1], height, still)
             first[value] = np.minimum(first[value], still)
     return first

@@ -1,12 +1,13 @@
 """Offsets for blocks of memory of which some are needed at the same time: the smallest total that a search finds.
 
-Blocks are placed one by one, each at the lowest offset that does not disturb those before. Which order is best is
-searched for: by size and by time first (Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Inference,
-2020), then by moving blocks that lie at the top to the front, until the bound that no placement can beat is reached.
+Blocks are placed one by one, each at the lowest offset that does not disturb those before, or at the highest below the
+bound that no placement can beat. Which order is best is searched for: by size and by time first (Pisarchyk and Lee,
+Efficient Memory Management for Deep Neural Net Inference, 2020), then by moving blocks that reach above the bound to
+the front or to the other end, until none does.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 from random import Random
@@ -14,8 +15,8 @@ from random import Random
 STEP = 16
 """Offsets, sizes and distances are multiples of it."""
 
-TRIES = 1500
-"""Orders tried while the bound is not reached."""
+TRIES, STARTS = 2500, 4
+"""Orders tried from each start while the bound is not reached, and how often the search starts anew."""
 
 
 @dataclass(eq=False)
@@ -82,19 +83,21 @@ class Problem:
                 total += joint(self.blocks[output].size, inputs) - self.blocks[output].size - sum(s for s, _ in inputs)
         return total
 
-    def placed(self, order: Sequence[int]) -> list[int]:
-        """Each block in turn at the lowest offset that is left."""
+    def placed(self, order: Sequence[int], high: Collection[int] = (), ceiling: int = 0) -> list[int]:
+        """Each block in turn at the lowest offset that is left; those in high at the highest that ends at the ceiling,
+        where there is room."""
         self.tried += 1
         offsets = [-1] * len(self.blocks)
         for number in order:
-            taken = sorted((offsets[s.other] + s.low, offsets[s.other] + s.high)
-                           for s in self.spots[number] if offsets[s.other] >= 0)
-            offset = 0
-            for low, high in taken:
-                if low < offset < high or low < 0 == offset < high:
-                    offset = high
-            offsets[number] = offset
+            taken = [(offsets[s.other] + s.low, offsets[s.other] + s.high)
+                     for s in self.spots[number] if offsets[s.other] >= 0]
+            offset = highest(taken, ceiling - self.blocks[number].size) if number in high else -1
+            offsets[number] = offset if offset >= 0 else lowest(taken)
         return offsets
+
+    def above(self, offsets: Sequence[int], ceiling: int) -> int:
+        """Bytes by which blocks reach above the ceiling, all together."""
+        return sum(max(o + b.size - ceiling, 0) for o, b in zip(offsets, self.blocks, strict=True))
 
     def price(self, offsets: Sequence[int]) -> tuple[int, int]:
         """The total, and the bytes below the top that are not used at the tight times. Smaller is better."""
@@ -123,25 +126,64 @@ def joint(output: int, inputs: Sequence[tuple[int, int]]) -> int:
     return min(total for order in permutations(inputs) for total in above(order))
 
 
-def place(problem: Problem, tries: int = TRIES) -> list[int]:
+def lowest(taken: list[tuple[int, int]]) -> int:
+    """The lowest offset that lies inside of none of these ranges."""
+    offset = 0
+    for low, high in sorted(taken):
+        if low < offset < high or low < 0 == offset < high:
+            offset = high
+    return offset
+
+
+def highest(taken: list[tuple[int, int]], most: int) -> int:
+    """The highest offset up to `most` that lies inside of none of these ranges; negative where there is none."""
+    offset = most
+    for low, high in sorted(taken, key=lambda ends: -ends[1]):
+        if low < offset < high:
+            offset = low
+    return offset
+
+
+def place(problem: Problem, tries: int = TRIES, starts: int = STARTS) -> list[int]:
     """The best offsets found, a multiple of STEP for each block."""
     bound = problem.bound()
     found = [(problem.placed(order), order) for order in orders(problem)]
-    offsets, order = min(found, key=lambda pair: problem.price(pair[0]))
-    best = problem.price(offsets)
-    random = Random(len(problem.blocks))
-    current, price, at = order, best, offsets
-    for _ in range(tries):
-        if best[0] <= bound:
+    found.sort(key=lambda pair: problem.price(pair[0]))
+    offsets = found[0][0]
+    for start in range(starts):
+        if problem.price(offsets)[0] <= bound:
             break
-        changed = moved(problem, current, at, random)
-        new = problem.placed(changed)
-        new_price = problem.price(new)
-        if new_price <= price or random.random() < 0.02:
-            current, price, at = changed, new_price, new
-        if new_price < best:
-            best, offsets = new_price, new
+        other = searched(problem, found[start % len(found)][1], tries, Random(start))
+        offsets = min(offsets, other, key=problem.price)
     return offsets
+
+
+def searched(problem: Problem, order: list[int], tries: int, random: Random) -> list[int]:
+    """The best placement met while blocks change places: those that reach above the bound most often."""
+    ceiling = problem.bound()
+    high: frozenset[int] = frozenset()
+    offsets = best = problem.placed(order, high, ceiling)
+    cost = least = problem.above(offsets, ceiling)
+    for _ in range(tries):
+        if least == 0:
+            break
+        wrong = [n for n in order if offsets[n] + problem.blocks[n].size > ceiling]
+        number = random.choice(wrong if random.random() < 0.7 else order)
+        new_order, new_high = order, high
+        kind = random.random()
+        if kind < 0.65:
+            at = order.index(number)
+            new_order = order[:at] + order[at + 1:]
+            new_order.insert(random.randint(0, at), number)
+        if kind > 0.45:
+            new_high = high ^ {number}
+        new = problem.placed(new_order, new_high, ceiling)
+        new_cost = problem.above(new, ceiling)
+        if new_cost <= cost or random.random() < 0.01:
+            order, high, offsets, cost = new_order, new_high, new, new_cost
+        if new_cost < least:
+            best, least = new, new_cost
+    return best
 
 
 def orders(problem: Problem) -> Iterator[list[int]]:
@@ -155,15 +197,3 @@ def orders(problem: Problem) -> Iterator[list[int]]:
     yield sorted(numbers, key=lambda n: (blocks[n].first, -blocks[n].size))
     yield sorted(numbers, key=lambda n: (-blocks[n].last, -blocks[n].size))
     yield sorted(numbers, key=lambda n: -blocks[n].size * (blocks[n].last - blocks[n].first + 1))
-
-
-def moved(problem: Problem, order: list[int], offsets: list[int], random: Random) -> list[int]:
-    """The order with one block earlier, most often one of those that reach the top."""
-    tops = [o + b.size for o, b in zip(offsets, problem.blocks, strict=True)]
-    highest = max(tops)
-    choice = [n for n in order if tops[n] == highest] if random.random() < 0.7 else order
-    number = random.choice(choice)
-    at = order.index(number)
-    changed = order[:at] + order[at + 1:]
-    changed.insert(random.randint(0, at), number)
-    return changed

@@ -80,8 +80,8 @@ class _Tail:
             self.used = -(-(self.used + size) // alignment) * alignment
 
 
-def tail_bytes(model: Model, machine: Machine = HOST) -> int:
-    """Bytes of the tail. Kernels that are not listed count roughly."""
+def tail_bytes(model: Model, machine: Machine = HOST, planning: bool = False) -> int:
+    """Bytes of the tail, or of what there is while TFLM plans the head. Kernels that are not listed count roughly."""
     pointer = machine.pointer
     tail = _Tail(machine, machine.fixed)
     tail.take(2 * pointer * (len(model.subgraphs) - 1), pointer)
@@ -98,7 +98,7 @@ def tail_bytes(model: Model, machine: Machine = HOST) -> int:
     tail.take(pointer * sum(len(scratch_buffers(o)) for o in model.operators), pointer)
     for tensor in (t for g in model.subgraphs for t in g.tensors if t.is_variable and t.type in DTYPE):
         tail.take(tensor.nbytes if tensor.arena_offset == -1 else 0)
-    for tensors in (model.subgraphs[0].inputs, model.subgraphs[0].outputs):
+    for tensors in () if planning else (model.subgraphs[0].inputs, model.subgraphs[0].outputs):
         tail.take(pointer * len(tensors))
         for tensor in tensors:
             take_whole(tail, tensor)

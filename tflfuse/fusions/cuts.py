@@ -59,30 +59,24 @@ def best_cut(count: int, pieces: Sequence[Piece], head: Head, budget: int | None
 
 
 def smallest_arena(count: int, ordered: Sequence[Piece], head: Head) -> Cut:
+    """For each limit of the peak the cut that keeps least, as long as a larger limit may still be worth it."""
+    fewest = kept(within(count, ordered, inf))
     best: tuple[int, tuple[int, int], int] | None = None
-    cut: tuple[Piece, ...] = ()
+    found: list[Piece] = []
+    candidate: list[Piece] = []
     considered = 0
-    for needed, _, candidate in sorted(least_of_each_peak(count, ordered), key=lambda found: found[:2]):
-        if best is not None and needed > best[0]:
+    least = smallest_peak(count, ordered)
+    for limit in sorted({p.peak for p in ordered if p.peak >= least}):
+        if best is not None and limit + fewest > best[0]:
             break
+        before, candidate = candidate, within(count, ordered, limit)
+        if candidate == before or best is not None and peak(candidate) + kept(candidate) > best[0]:
+            continue
         considered += 1
         worth = head(candidate) + kept(candidate), work(candidate), len(candidate)
         if best is None or worth < best:
-            best, cut = worth, tuple(candidate)
-    return Cut(cut, 0 if best is None else best[0], considered)
-
-
-def least_of_each_peak(count: int, ordered: Sequence[Piece]) -> Iterator[tuple[int, int, list[Piece]]]:
-    """For each limit of the peak that may be worth it: bytes needed at least, a number, and the cut."""
-    least = smallest_peak(count, ordered)
-    first, loosest = within(count, ordered, least), within(count, ordered, inf)
-    spare = kept(first) - kept(loosest)
-    before: list[Piece] | None = None
-    for number, limit in enumerate(sorted({p.peak for p in ordered if least <= p.peak <= least + spare} | {least})):
-        candidate = within(count, ordered, limit)
-        if candidate != before:
-            yield max((p.peak for p in candidate), default=0) + kept(candidate), number, candidate
-        before = candidate
+            best, found = worth, candidate
+    return Cut(tuple(found), 0 if best is None else best[0], considered)
 
 
 def fewest_moved(count: int, ordered: Sequence[Piece], head: Head, budget: int, fits: Cut) -> Cut:
@@ -101,6 +95,10 @@ def fewest_moved(count: int, ordered: Sequence[Piece], head: Head, budget: int, 
                 best = Cut(tuple(candidate), arena, considered)
                 break
     return Cut(best.pieces, best.arena, considered)
+
+
+def peak(cut: Sequence[Piece]) -> int:
+    return max((p.peak for p in cut), default=0)
 
 
 def kept(cut: Sequence[Piece]) -> int:

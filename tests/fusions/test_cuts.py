@@ -1,0 +1,60 @@
+"""The search over cuts against all cuts."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+
+from tflfuse.fusions.cuts import Piece, best_cut, kept, peak, smallest_peak, work
+
+Rng = np.random.Generator
+
+
+def random_pieces(rng: Rng, count: int) -> list[Piece]:
+    """Single operators, and half of the longer runs."""
+    spans = [(i, j) for i in range(count) for j in range(i + 1, count + 1) if j == i + 1 or rng.random() < 0.5]
+    return [Piece(i, j, *(int(n) for n in rng.integers(0, [60, 30, 50, 9]))) for i, j in spans]
+
+
+def cuts(pieces: Sequence[Piece], count: int, begin: int = 0) -> Iterator[list[Piece]]:
+    if begin == count:
+        yield []
+    for piece in pieces:
+        if piece.begin == begin:
+            yield from ([piece, *rest] for rest in cuts(pieces, count, piece.end))
+
+
+def arena(cut: Sequence[Piece]) -> int:
+    return peak(cut) + kept(cut)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_smallest_arena(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(1, 8))
+    pieces = random_pieces(rng, count)
+    found = best_cut(count, pieces, peak)
+    assert found.arena == arena(found.pieces) == min(map(arena, cuts(pieces, count)))
+    ordered = sorted(pieces, key=lambda p: (p.end, p.begin))
+    assert smallest_peak(count, ordered) == min(map(peak, cuts(pieces, count)))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_least_work_within_a_budget(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(1, 8))
+    pieces = random_pieces(rng, count)
+    least = min(map(arena, cuts(pieces, count)))
+    for budget in (least, least + 10, least + 60, 10 ** 6):
+        found = best_cut(count, pieces, peak, budget)
+        assert found.arena == arena(found.pieces) <= budget
+        assert work(found.pieces) == min(work(c) for c in cuts(pieces, count) if arena(c) <= budget)
+    assert best_cut(count, pieces, peak, least - 1).arena == least
+
+
+def test_a_cut_that_cannot_be_placed_is_not_taken() -> None:
+    """The lower bound of the first is smaller, but in memory it takes more."""
+    pieces = [Piece(0, 2, 50, 10, 0), Piece(0, 1, 60, 2, 0), Piece(1, 2, 60, 2, 0)]
+    found = best_cut(2, pieces, lambda cut: 90 if len(cut) == 1 else 56)
+    assert found.arena == 60 and len(found.pieces) == 2 and found.considered == 2
