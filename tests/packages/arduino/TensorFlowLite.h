@@ -1,0 +1,2 @@
+// The header by which a sketch finds the TFLM library.
+#pragma once
