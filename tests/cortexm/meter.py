@@ -35,7 +35,7 @@ def total(counts: Iterable[Counts]) -> Counts:
 
 @dataclass
 class Span:
-    """Between two marks. stages: by number, the rows that each made, or consumed where it accumulates, and at what cost.
+    """Between two marks. stages: by number, the rows that each made or, where it accumulates, consumed, and the cost.
 
     What the executor does before the first row counts for that row; what it does behind the last is in no stage.
     """
@@ -46,7 +46,8 @@ class Span:
 
 @dataclass(frozen=True)
 class Measured:
-    """spans: of Prepare and Eval for each fused operator in turn. functions: instructions by symbol, all spans together.
+    """spans: of Prepare and Eval for each fused operator in turn. functions: instructions by symbol, of all spans
+    together but for those around the marks.
 
     stack: bytes that each Prepare and Eval took.
     """
@@ -73,8 +74,8 @@ def missing() -> str | None:
 def build_plugin(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     plugin = folder / "meter.so"
-    told(["gcc", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", HERE / "meter.c", "-o",
-          plugin])
+    told(["gcc", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", HERE / "meter.c",
+          "-o", plugin])
     return plugin
 
 

@@ -29,11 +29,12 @@ def stage_of(record: StageRecord, source: ValueRecord, out: ValueRecord) -> Stag
     kind, outputs = Kind(record.kind), out.height * out.width * out.channels
     kernel = (record.kernel_h, record.kernel_w)
     taps = record.kernel_h * record.kernel_w
-    shape = f"{source.height}x{source.width}x{source.channels} -> {out.height}x{out.width}x{out.channels}"
+    planes = f"{source.height}x{source.width}x{source.channels} -> {out.height}x{out.width}x{out.channels}"
+    shape = f"{kernel[0]}x{kernel[1]}/{record.stride_w} {planes}"
     if kind == Kind.CONV:
         dense = kernel == (source.height, source.width) and outputs == out.channels
         name = "dense" if dense else "1x1" if taps == 1 else "convolution"
-        return Stage(name, f"{kernel[0]}x{kernel[1]}/{record.stride_w} {shape}", outputs * taps * source.channels, outputs)
+        return Stage(name, shape, outputs * taps * source.channels, outputs)
     if kind == Kind.DEPTHWISE:
-        return Stage("depthwise", f"{kernel[0]}x{kernel[1]}/{record.stride_w} {shape}", outputs * taps, outputs)
-    return Stage(kind.name.lower().replace("_", " "), shape, 0, outputs)
+        return Stage("depthwise", shape, outputs * taps, outputs)
+    return Stage(kind.name.lower().replace("_", " "), planes, 0, outputs)

@@ -1,0 +1,34 @@
+"""scripts/bench_cortexm prints the figures of a model, and says what it cannot read."""
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from . import meter
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, ROOT / "scripts/bench_cortexm", *arguments], capture_output=True, text=True)
+
+
+@pytest.mark.skipif(meter.missing() is not None, reason=str(meter.missing()))
+def test_it_prints_what_a_model_costs() -> None:
+    done = bench("--stages", "--functions", str(ROOT / "examples/residual_net.tflite"))
+    assert done.returncode == 0, done.stderr
+    whole = int(re.findall(r"instructions +([\d,]+)", done.stdout)[0].replace(",", ""))
+    kinds = re.findall(r"^  ([a-z1][a-z0-9 ]*?) +\d+ +([\d,]+) +[\d.]+% ", done.stdout, re.MULTILINE)
+    assert {"depthwise", "1x1", "add"} <= {name for name, _ in kinds}
+    assert 0 < whole - sum(int(count.replace(",", "")) for _, count in kinds) < 1000
+    assert "tflfuse_depthwise_row" in done.stdout and re.search(r"stack \d+ bytes; Prepare takes \d+", done.stdout)
+
+
+@pytest.mark.skipif(meter.missing() is not None, reason=str(meter.missing()))
+def test_a_missing_file_is_told() -> None:
+    done = bench("nowhere.tflite")
+    assert done.returncode == 2 and done.stderr == "scripts/bench_cortexm: there is no file nowhere.tflite\n"
