@@ -11,7 +11,7 @@ from .arena import Needs, needs
 from .errors import BadModel, Refused
 from .folds import FOLDS, KEEP_DYNAMIC
 from .folds.remove_unused import remove_unused
-from .fusions.chain_runs import chain_runs
+from .fusions.arrange import arranged
 from .ir import Model
 from .lowering import lower_chain
 from .memory_report import Memory
@@ -52,8 +52,8 @@ def fuse(model: bytes, custom_ops: bool = True, exact: bool = False, keep_dynami
         reason = f"its metadata {fixed.name.decode()} refers to tensors by number"
         done = Plan((), (Refusal("every rule", "", "the model", reason),))
     else:
-        runs = partial(chain_runs, planned=memory_plan, budget=arena) if custom_ops else no_runs
-        done = fused(graph, KEEP_DYNAMIC if keep_dynamic else FOLDS, runs, exact, excluded, progress)
+        find = partial(arranged, custom_ops=custom_ops, planned=memory_plan, budget=arena)
+        done = fused(graph, KEEP_DYNAMIC if keep_dynamic else FOLDS, find, exact, excluded, progress)
     planned = plan_memory(graph, memory_plan and fixed is None)
     return result_of(model, before, graph, done, planned and replace(planned, before=needed))
 
@@ -108,10 +108,6 @@ def needs_of(graph: Model) -> Needs | None:
         return needs(graph, memory.of_file(graph))
     except Refused:
         return None
-
-
-def no_runs(graph: Model) -> Plan:
-    return Plan()
 
 
 def fused(graph: Model, folds: Sequence[Rule | Sweep], find: Callable[[Model], Plan], exact: bool,

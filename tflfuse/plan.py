@@ -29,6 +29,14 @@ Key = tuple[str, ...]
 
 
 @dataclass(frozen=True)
+class Reorder:
+    """Run a subgraph's operators in another order. graph: its number; operators: all of them."""
+
+    graph: int
+    operators: tuple[Operator, ...]
+
+
+@dataclass(frozen=True)
 class Step:
     """Something done. before and after are copies of the operators as they were when the step was planned."""
 
@@ -43,7 +51,7 @@ class Step:
     after: tuple[Operator, ...] = ()
     replacement: Replacement | None = None
     removed: tuple[Operator, ...] = ()
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[Edit | Reorder, ...] = ()
 
     @property
     def key(self) -> Key:
@@ -238,6 +246,8 @@ def apply(model: Model, plan: Plan) -> None:
             edit.tensor.buffer = edit.buffer
         elif isinstance(edit, Bake):
             edit.tensor.shape_signature = None
+        elif isinstance(edit, Reorder):
+            model.subgraphs[edit.graph].operators = list(edit.operators)
     if any(s.replacement is not None for s in plan.steps) and model.memory_plan_version is not None:
         drop_memory_plan(model)
     prune(model)

@@ -55,10 +55,13 @@ class Done:
 
 
 class Stretch:
-    """planned: the file will carry a memory plan, so that tensors can overlap and need not lie as TFLM puts them."""
+    """planned: the file will carry a memory plan, so that tensors can overlap and need not lie as TFLM puts them.
+    fuses: runs may be fused.
+    """
 
-    def __init__(self, view: View, planned: bool) -> None:
+    def __init__(self, view: View, planned: bool, fuses: bool = True) -> None:
         self.view = view
+        self.fuses = fuses
         self.planned = planned
         self.overlaps = planned and view.number == 0
         self.operators = view.graph.operators
@@ -78,7 +81,7 @@ class Stretch:
         """The best pieces; those without a run are operators left as they are. budget: bytes of the arena."""
         count = len(self.operators)
         alone = [self.alone(position) for position in range(count)]
-        for begin in range(count):
+        for begin in range(count if self.fuses else 0):
             for end in range(begin + 1, min(begin + LONGEST, count) + 1):
                 if self.operators[end - 1].name not in KINDS:
                     break
