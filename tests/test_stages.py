@@ -332,6 +332,33 @@ def test_a_residual_that_takes_some_channels_and_pads_the_others() -> None:
     check(b, b.op("ADD", [x, y], x.shape, None, 0.4, -3), rng)
 
 
+@pytest.mark.parametrize("axis", [1, 2, 3, -1, -3])
+def test_a_concatenation_along_every_axis(axis: int) -> None:
+    """Of every number that int8 has, of three operands, of one twice; what is joined is read and is the output."""
+    rng = np.random.default_rng(28)
+    for zero_point in (-128, 0, 127):
+        b = Build()
+        shapes = [tuple(size if k == axis % 4 else 5 for k, size in enumerate((1, *sizes)))
+                  for sizes in ((2, 2, 2), (1, 1, 1), (13, 13, 13))]
+        xs = [image(b, (1, *shape[1:]), zero_point) for shape in shapes]
+        joined = [*xs, xs[1]]
+        total = sum(x.shape[axis] for x in joined)
+        shape = tuple(total if k == axis % 4 else n for k, n in enumerate(xs[0].shape))
+        y = b.op("CONCATENATION", joined, shape, None, SCALE, zero_point, axis=axis)
+        assert kinds(check(b, y, rng)) == [Pad, Pad, Add, Pad, Add, Pad, Add]
+        check(b, conv(b, rng, y, 3, padding="SAME"), rng)
+
+
+def test_a_concatenation_of_sequences_and_rows() -> None:
+    rng = np.random.default_rng(29)
+    for shape, axis in (((1, 6), 1), ((1, 6), -1), ((1, 3, 4), 1), ((3, 4), 0), ((2, 3, 4), 0)):
+        b = Build()
+        x, z = (b.input(shape, scale=SCALE, zero_point=2) for _ in range(2))
+        double = tuple(2 * n if k == axis % len(shape) else n for k, n in enumerate(shape))
+        y = b.op("CONCATENATION", [x, b.op("RELU", [z], shape, None, SCALE, 2)], double, None, SCALE, 2, axis=axis)
+        assert sorted(k.__name__ for k in kinds(check(b, y, rng))) == ["Add", "Pad", "Pad", "Table"]
+
+
 @pytest.mark.parametrize("listed", [[], [None]])
 def test_a_depthwise_convolution_without_a_bias(listed: list[None]) -> None:
     """TFLM reads one that is listed as -1: such a file is compared with one that lists nothing."""
@@ -515,6 +542,26 @@ Slicing = Callable[[Build, Tensor], object]
 ])
 def test_what_is_no_plain_slice(build: Slicing, reason: str) -> None:
     assert reason in refused(lambda b, rng: build(b, image(b)))
+
+
+def joining(*shapes: Any, out: Any, scale: float = SCALE, **options: Any) -> Callable[[Build, Any], object]:
+    def build(b: Build, rng: np.random.Generator) -> object:
+        return b.op("CONCATENATION", [image(b, s) for s in shapes], out, None, scale, -5, **options)
+    return build
+
+
+@pytest.mark.parametrize("build, reason", [
+    (joining((1, 7, 6, 4), (1, 7, 6, 4), out=(1, 7, 6, 8), scale=0.5, axis=3), "quantized otherwise"),
+    (joining((1, 7, 6, 4), (1, 7, 6, 4), out=(1, 7, 6, 8), axis=3, activation="RELU"), "it has an activation"),
+    (joining((1, 7, 6, 4), (1, 7, 6, 4), out=(1, 7, 6, 8), axis=4), "do not fit its axis"),
+    (joining((1, 7, 6, 4), (7, 6, 4), out=(1, 7, 6, 8), axis=3), "do not fit its axis"),
+    (joining((1, 7, 6, 4), (1, 7, 5, 4), out=(1, 7, 6, 8), axis=3), "does not fit its operands"),
+    (joining((1, 7, 6, 4), (1, 7, 6, 4), out=(1, 7, 6, 9), axis=3), "does not fit its operands"),
+    (joining((1, 7, 6, 4), (1, 7, 6, 4), out=(2, 7, 6, 4), axis=0), "it joins batches"),
+    (joining((1, 7, 6, 4), out=(1, 7, 6, 4), axis=3), "it joins nothing"),
+])
+def test_what_is_no_concatenation_of_planes(build: Callable[[Build, Any], object], reason: str) -> None:
+    assert reason in refused(build)
 
 
 def test_slices_of_batches_or_of_another_quantization_are_refused() -> None:

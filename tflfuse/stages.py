@@ -14,6 +14,7 @@ An operator becomes a stage, or part of one:
 | RESHAPE, SQUEEZE, EXPAND_DIMS | nothing: the bytes stay |
 | PAD, PADV2 with the zero point | padding of the convolutions that read it, for other readers a stage |
 | SLICE, STRIDED_SLICE of every element in a range | a stage |
+| CONCATENATION | PADs of its operands, put together by ADDs |
 | TRANSPOSE of an outside tensor from NCHW to NHWC | a stage |
 
 Whoever picks the run answers for this: no tensor inside of it is read outside of it, is a graph output or a variable
@@ -33,7 +34,7 @@ from .ir import Array, Operator, Tensor
 from .pattern import require
 from .planes import image_of, plane_of, value_of
 from .stages_conv import conv_stage, dense_stage, depthwise_stage
-from .stages_move import pad_stage, padding_of, pads_of, slice_stage
+from .stages_move import joined_stages, pad_stage, padding_of, pads_of, slice_stage
 from .stages_plane import (channel_product_stage, channel_sum_stage, mean_stage, pool_stage, sum_stage,
                            transpose_stage)
 from .stages_table import OF_ONE, OF_TWO, check_options, joined, step_of
@@ -45,7 +46,8 @@ RENAMES = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS"})
 PADS = frozenset({"PAD", "PADV2"})
 SLICES = frozenset({"SLICE", "STRIDED_SLICE"})
 IMAGES = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D"})
-KINDS = frozenset({*IMAGES, *OF_ONE, *OF_TWO, *RENAMES, *PADS, *SLICES, "FULLY_CONNECTED", "MEAN", "TRANSPOSE"})
+KINDS = frozenset({*IMAGES, *OF_ONE, *OF_TWO, *RENAMES, *PADS, *SLICES, "FULLY_CONNECTED", "MEAN", "TRANSPOSE",
+                   "CONCATENATION"})
 """The names of the operators that a chain may hold; all others are refused."""
 
 
@@ -179,6 +181,8 @@ class _Build:
         elif name in PADS:
             padding_of(operator, first)
             self.padded[operator.outputs[0]] = operator
+        elif name == "CONCATENATION":
+            self.join(operator)
         elif name in OF_TWO:
             self.of_two(operator)
         elif name in OF_ONE:
@@ -247,6 +251,20 @@ class _Build:
         require(source.quantization is not None and source.quantization.same_as(out.quantization),
                 "its output is quantized otherwise than its input")
         self.same[out] = source
+
+    def join(self, operator: Operator) -> None:
+        tensors = [t for t in operator.inputs if t is not None]
+        require(len(tensors) > 1 and len(tensors) == len(operator.inputs), "it joins nothing")
+        pads, add = joined_stages(operator, tensors)
+        out = operator.outputs[0]
+        parts = [_Node(pad.out, pad, (self.of_shape(tensor, plane_of(tensor)),))
+                 for tensor, pad in zip(tensors, pads, strict=True)]
+        whole = parts[0]
+        self.nodes[out.like()] = whole
+        for part in parts[1:]:
+            self.nodes[out.like()] = part
+            whole = _Node(add.out, add, (whole, part))
+            self.nodes[out if part is parts[-1] else out.like()] = whole
 
     def inside(self, tensor: Tensor) -> tuple[Tensor, Pads]:
         """What a convolution reads of a tensor: where a PAD made it, that PAD's input and what lies around it."""

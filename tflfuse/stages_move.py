@@ -1,12 +1,13 @@
-"""PAD, PADV2, SLICE and STRIDED_SLICE as stages: bytes that move within rows of pixels."""
+"""PAD, PADV2, SLICE, STRIDED_SLICE and CONCATENATION as stages: bytes that move within rows of pixels."""
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .chain import Pad, Slice, Value
+from .chain import Add, Pad, Slice, Value
 from .ir import Operator, Tensor
+from .numerics import add_parameters
 from .pattern import require
-from .planes import Plane, integers_of, value_of
+from .planes import Plane, integers_of, plane_of, value_of
 from .windows import Pads
 
 OTHER_SHAPES = ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask", "offset")
@@ -60,6 +61,33 @@ def slice_stage(operator: Operator, source: Value, tensor: Tensor) -> Slice:
     require(min(taken) > 0 and operator.outputs[0].shape == taken, "its output does not fit what it takes")
     moved = _moved(begin, taken)
     return Slice(value_of(operator.outputs[0], moved.plane), moved.top, moved.left, moved.front)
+
+
+def joined_stages(operator: Operator, tensors: list[Tensor]) -> tuple[list[Pad], Add]:
+    """CONCATENATION: a PAD of each operand to the whole plane, and the sum that puts two of them together.
+
+    At each place all operands but one have the zero point. ADD between equal scales is exact: it halves, adds and
+    doubles numbers that were shifted left by 20 bits before.
+    """
+    out = operator.outputs[0]
+    for tensor in tensors:
+        _check_quantization(operator, tensor)
+    require(operator.activation == 0, "it has an activation")
+    rank, axis = len(out.shape), int(operator.option("axis", 0))
+    require(-rank <= axis < rank and all(len(t.shape) == rank for t in tensors), "its operands do not fit its axis")
+    axis %= rank
+    others = {t.shape[:axis] + t.shape[axis + 1:] for t in (*tensors, out)}
+    require(len(others) == 1 and sum(t.shape[axis] for t in tensors) == out.shape[axis],
+            "its output does not fit its operands")
+    require(axis >= rank - 3, "it joins batches")
+    value = value_of(out, plane_of(out))
+    pads, begin = [], 0
+    for tensor in tensors:
+        front = [0, 0, 0]
+        front[axis - rank] = begin
+        begin += tensor.shape[axis]
+        pads.append(Pad(value, *front))
+    return pads, Add(value, add_parameters(value.scale, value.scale, value.scale))
 
 
 def _check_quantization(operator: Operator, source: Tensor) -> None:
