@@ -16,7 +16,6 @@ ACTIVATIONS = ("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1")
 BETWEEN = "an activation lies between"
 READERS = "its result has more than one reader"
 PADDED = "the constant shifts the input, and the padding's zeros would not be shifted"
-FURTHER = "the result would be further from the real-valued function than the original"
 NO_PRODUCER = "no operator that takes a fused activation computes its input"
 LEFT: dict[str, list[str]] = {
     "bn_after_add_relu": [f"affine_before #5: {BETWEEN}"],
