@@ -12,7 +12,10 @@ extern "C" {
  * options: as tflfuse_chain_check accepted them, with these constants; at any address. constants: at a multiple of 4.
  * inputs: one pointer for each outside tensor, int8 [height][width][channels]. output: int8, likewise.
  * scratch: the bytes that tflfuse_chain_check asked for, at a multiple of 8; their content does not matter.
- * output may overlap an input in rows that the schedule reads no more when it writes there. */
+ * output may overlap an input where no row of the input is read any more when it is overwritten. Rows of output are
+ * written from the first to the last, each from its first byte on; while the last stage makes a row, the rows that it
+ * reads are still wanted. All other rows that are read, and when, follow from the schedule (chain_schedule.h): whoever
+ * places the tensors replays it. Inputs may not overlap scratch, nor scratch the output. */
 void tflfuse_chain_run(const uint8_t* options, const int8_t* constants, const int8_t* const* inputs, int8_t* output,
                        void* scratch);
 
