@@ -44,11 +44,15 @@ def missing() -> str | None:
     return f"{', '.join(absent)} not found: apt-get install {' '.join(PACKAGES[tool] for tool in absent)}"
 
 
-def build(cpu: str, folder: Path, flags: str = "-O2") -> Path:
-    """The harness for a CPU, compiled in a folder of its own; the meter's probe lies beside it."""
+def build(cpu: str, folder: Path, flags: str = "-O2", *definitions: str) -> Path:
+    """The harness for a CPU, compiled in a folder of its own; the meter's probe lies beside it.
+
+    definitions: more of them for target/CMakeLists.txt.
+    """
     board = BOARDS[cpu]
     told(["cmake", "-S", HERE / "target", "-B", folder, "-G", "Ninja", f"-DCMAKE_TOOLCHAIN_FILE={TOOLCHAIN}",
           f"-DTFLFUSE_CPU={cpu}", "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_CXX_FLAGS_RELEASE={flags}",
+          f"-DCMAKE_C_FLAGS_RELEASE={flags}", *definitions,
           f"-DCODE={board.code:#x}", f"-DRAM={board.ram:#x}", f"-DIMAGE={board.image:#x}",
           f"-DARENA_BYTES={board.ram_bytes - RESERVED:#x}"])
     told(["cmake", "--build", folder])

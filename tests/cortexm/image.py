@@ -9,6 +9,8 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 MAGIC = 0x4D465454
 ALIGNMENT = 16
 
@@ -66,28 +68,42 @@ def size_of(shape: Sequence[int]) -> int:
     return size
 
 
+class Data:
+    """Bytes of an image, and the words that point to them."""
+
+    def __init__(self) -> None:
+        self.bytes = bytearray(ALIGNMENT)
+        self.words: list[int] = []
+
+    def put(self, value: bytes, shift: int = 0) -> int:
+        """Where the bytes lie from now on: shift behind a multiple of 16."""
+        self.bytes.extend(bytes(-len(self.bytes) % ALIGNMENT + shift))
+        self.bytes.extend(value)
+        return len(self.bytes) - len(value)
+
+    def span(self, value: bytes, shift: int = 0) -> list[int]:
+        return [self.put(value, shift), len(value)]
+
+    def image(self, count: int) -> bytes:
+        """count: of the programs that the words tell."""
+        stream = self.put(np.array(self.words, "<i8").astype("<u4").tobytes())
+        struct.pack_into("<III", self.bytes, 0, MAGIC, stream, count)
+        return bytes(self.bytes)
+
+
 def image(programs: Sequence[Program]) -> bytes:
     """The bytes to load."""
-    data = bytearray(ALIGNMENT)
-    words: list[int] = []
-
-    def put(value: bytes, shift: int = 0) -> int:
-        data.extend(bytes(-len(data) % ALIGNMENT + shift))
-        data.extend(value)
-        return len(data) - len(value)
-
+    data = Data()
     for program in programs:
-        words += [program.arena_bytes, len(program.tensors)]
+        data.words += [program.arena_bytes, len(program.tensors)]
         for place, shape in program.tensors:
-            words += [0, place] if isinstance(place, int) else [1, put(place)]
-            words += [len(shape), *shape]
-        words.append(len(program.steps))
+            data.words += [0, place] if isinstance(place, int) else [1, data.put(place)]
+            data.words += [len(shape), *shape]
+        data.words.append(len(program.steps))
         for step in program.steps:
             if isinstance(step, Load):
-                words += [0, step.tensor, put(step.value), len(step.value)]
+                data.words += [0, step.tensor, *data.span(step.value)]
             else:  # options may lie at any address
-                words += [1, put(step.options, shift=1), len(step.options), put(step.expected), len(step.expected),
-                          len(step.inputs), *step.inputs, 1, step.output]
-    stream = put(struct.pack(f"<{len(words)}I", *words))
-    struct.pack_into("<III", data, 0, MAGIC, stream, len(programs))
-    return bytes(data)
+                data.words += [1, *data.span(step.options, shift=1), *data.span(step.expected), len(step.inputs),
+                               *step.inputs, 1, step.output]
+    return data.image(len(programs))

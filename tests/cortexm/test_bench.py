@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from . import meter
+from . import meter, rival
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,7 +23,7 @@ def test_it_prints_what_a_model_costs() -> None:
     assert done.returncode == 0, done.stderr
     whole = int(re.findall(r"instructions +([\d,]+)", done.stdout)[0].replace(",", ""))
     kinds = re.findall(r"^  ([a-z1][a-z0-9 ]*?) +\d+ +([\d,]+) +[\d.]+% ", done.stdout, re.MULTILINE)
-    assert {"depthwise", "1x1", "add"} <= {name for name, _ in kinds}
+    assert {"depthwise", "1x1 to more", "add"} <= {name for name, _ in kinds}
     assert 0 < whole - sum(int(count.replace(",", "")) for _, count in kinds) < 1000
     assert "tflfuse_depthwise_row" in done.stdout and re.search(r"stack \d+ bytes; Prepare takes \d+", done.stdout)
 
@@ -32,3 +32,13 @@ def test_it_prints_what_a_model_costs() -> None:
 def test_a_missing_file_is_told() -> None:
     done = bench("nowhere.tflite")
     assert done.returncode == 2 and done.stderr == "scripts/bench_cortexm: there is no file nowhere.tflite\n"
+
+
+@pytest.mark.skipif(rival.sources() is None, reason="bakenn is not installed, whose CMSIS-NN sources this compiles")
+@pytest.mark.skipif(meter.missing() is not None, reason=str(meter.missing()))
+def test_cmsis_nn_computes_the_same_layers() -> None:
+    """It gives the same outputs, or the script would end in an error, for each layer of a kind."""
+    done = bench(str(ROOT / "examples/residual_net.tflite"))
+    assert done.returncode == 0, done.stderr
+    beside = re.findall(r"^  (\S.*?) +(\d+) +[\d,]+ +[\d.]+x of +[\d,]+ ", done.stdout, re.MULTILINE)
+    assert dict(beside) == {"convolution": "4", "depthwise": "1", "1x1": "1", "1x1 to more": "1", "dense": "2"}

@@ -57,7 +57,7 @@ def test_every_row_of_every_stage_is_counted_once(block_vector: bytes, harness: 
     measured = meter.measure("cortex-m4", harness("cortex-m4"), tmp_path / "image", plugin, tmp_path / "out")
     (prepare,), (run,) = measured.prepare, measured.eval
     stages = stages_of(next(strings_of(block_vector)))
-    assert [s.name for s in stages] == ["copy", "depthwise", "1x1", "mean"]
+    assert [s.name for s in stages] == ["copy", "depthwise", "1x1 to more", "mean"]
     assert [s.macs for s in stages] == [0, 9 * 8 * 4 * 9, 9 * 8 * 4 * 6, 0]
     assert [run.stages[k][0] for k in range(4)] == [9, 9, 9, 9] and len(run.stages) == 4
     assert not prepare.stages
