@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from .errors import Refused
@@ -61,6 +62,11 @@ class Pattern:
     def matches(self, value: Tensor | None, so_far: Match, producers: Producers) -> Iterator[Match]:
         raise NotImplementedError
 
+    @property
+    def roots(self) -> frozenset[str] | None:
+        """The names that the last operator of a match can have; None where it can have any."""
+        return None
+
     def at(self, root: Operator, producers: Producers) -> Iterator[Match]:
         """Every way in which the pattern's last operator is this one."""
         if len(root.outputs) == 1:
@@ -98,6 +104,10 @@ class Node(Pattern):
     operands: tuple[Pattern, ...]
     name: str = ""
     rest: bool = False
+
+    @property
+    def roots(self) -> frozenset[str]:
+        return self.kinds
 
     def matches(self, value: Tensor | None, so_far: Match, producers: Producers) -> Iterator[Match]:
         producer = None if value is None else producers.get(value)
@@ -147,10 +157,14 @@ op = Ops()
 
 HOLE = var("chain_value")
 
+TALLEST = 16
+"""Steps of a chain. Converters make four or so; a taller tower is folded in parts, from below, round after round, for
+a search without end takes the square of a tower's height and all of the interpreter's stack."""
+
 
 @dataclass(frozen=True)
 class Chain(Pattern):
-    """base, then one or more steps, each written over HOLE; the longest tower first.
+    """base, then one or more steps, at most TALLEST, each written over HOLE; the longest tower first.
 
     The name stands for a tuple of the steps' matches, the innermost first.
     """
@@ -159,12 +173,16 @@ class Chain(Pattern):
     steps: tuple[Node, ...]
     name: str
 
+    @cached_property
+    def roots(self) -> frozenset[str]:
+        return frozenset().union(*(step.kinds for step in self.steps))
+
     def matches(self, value: Tensor | None, so_far: Match, producers: Producers) -> Iterator[Match]:
         yield from self.tower(value, (), so_far, producers)
 
     def tower(self, value: Tensor | None, above: tuple[Match, ...], so_far: Match,
               producers: Producers) -> Iterator[Match]:
-        for step in self.steps:
+        for step in self.steps if len(above) < TALLEST else ():
             for match in step.matches(value, Match(), producers):
                 yield from self.tower(match.chain_value, (match, *above), so_far, producers)
         if above:
@@ -185,6 +203,10 @@ class Where(Pattern):
 
     pattern: Pattern
     predicate: Callable[[Match], bool]
+
+    @property
+    def roots(self) -> frozenset[str] | None:
+        return self.pattern.roots
 
     def matches(self, value: Tensor | None, so_far: Match, producers: Producers) -> Iterator[Match]:
         yield from (m for m in self.pattern.matches(value, so_far, producers) if self.holds(m))
@@ -253,6 +275,12 @@ class Rule:
     patterns: tuple[Pattern, ...]
     build: Callable[[Match], Replacement]
     shared: bool = False
+
+    @cached_property
+    def roots(self) -> frozenset[str] | None:
+        """The names that the last operator of a match can have, so that others need not be tried; None for any."""
+        roots = [pattern.roots for pattern in self.patterns]
+        return None if None in roots else frozenset[str]().union(*(r for r in roots if r is not None))
 
 
 def fold(*patterns: Pattern, shared: bool = False) -> Callable[[Callable[[Match], Replacement]], Rule]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,16 @@ class View:
     used: set[Operator] = field(default_factory=set)
     renamed: set[Tensor] = field(default_factory=set)
 
+    @cached_property
+    def kinds(self) -> list[tuple[str, Operator]]:
+        """Every operator with its name, the last one first."""
+        return [(o.name, o) for o in reversed(self.graph.operators)]
+
+    def ending(self, rule: Rule) -> list[Operator]:
+        """The operators in which a match of the rule can end, the last one first."""
+        roots = rule.roots
+        return [o for name, o in self.kinds if roots is None or name in roots]
+
     @staticmethod
     def of(model: Model, number: int) -> View:
         graph = model.subgraphs[number]
@@ -181,7 +192,7 @@ def plan(model: Model, rules: Sequence[Rule | Sweep], exact: bool = False,
         view = View.of(model, number)
         found: list[tuple[Rule, Match, Replacement]] = []
         for rule in (r for r in rules if isinstance(r, Rule)):  # a Sweep touches no operator
-            for operator in reversed(view.graph.operators):
+            for operator in view.ending(rule):
                 accepted = first_accepted(rule, operator, view, exact, excluded, refusals)
                 found += [(rule, *accepted)] if accepted else []
         found.sort(key=lambda candidate: -len(candidate[1].operators))
