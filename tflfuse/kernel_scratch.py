@@ -9,6 +9,7 @@ from collections.abc import Callable
 from tflite import TensorType
 
 from .chain_codec import OPERATOR, Header
+from .errors import Refused
 from .ir import DTYPE, Operator, Tensor
 
 POINTER = 8
@@ -16,9 +17,15 @@ QUANTIZED = (TensorType.INT8, TensorType.INT16)
 
 
 def scratch_buffers(operator: Operator) -> tuple[int, ...]:
-    """Bytes of each buffer in the order in which they are asked for; () for an operator that is not known."""
+    """Bytes of each buffer in the order in which they are asked for; () for an operator that is not known.
+
+    Refused where the operator has not the operands that its kernel would look at.
+    """
     known = KERNELS.get(operator.name)
-    return known(operator) if known is not None else ()
+    try:
+        return known(operator) if known is not None else ()
+    except (IndexError, KeyError) as error:
+        raise Refused(f"{operator.label} has not the operands that its kernel takes", at=operator) from error
 
 
 def _fused(operator: Operator) -> tuple[int, ...]:
@@ -30,7 +37,8 @@ def _fused(operator: Operator) -> tuple[int, ...]:
 
 def _present(operator: Operator, position: int) -> Tensor:
     tensor = operator.input(position)
-    assert tensor is not None
+    if tensor is None:
+        raise Refused(f"{operator.label} has no operand {position}", at=operator)
     return tensor
 
 
