@@ -15,8 +15,9 @@ from random import Random
 STEP = 16
 """Offsets, sizes and distances are multiples of it."""
 
-TRIES, STARTS = 2500, 4
-"""Orders tried from each start while the bound is not reached, and how often the search starts anew."""
+TRIES, STARTS, MOST_STARTS = 2500, 4, 16
+"""Orders tried from each start while the bound is not reached; how often the search starts anew, and how often while
+more than a hundredth is missing."""
 
 
 @dataclass(eq=False)
@@ -144,16 +145,17 @@ def highest(taken: list[tuple[int, int]], most: int) -> int:
     return offset
 
 
-def place(problem: Problem, tries: int = TRIES, starts: int = STARTS) -> list[int]:
-    """The best offsets found, a multiple of STEP for each block."""
+def place(problem: Problem, tries: int = TRIES, starts: int = STARTS, most: int = MOST_STARTS) -> list[int]:
+    """The best offsets found, a multiple of STEP for each block. most: starts if more than a hundredth is missing."""
     bound = problem.bound()
     found = [(problem.placed(order), order) for order in orders(problem)]
-    found.sort(key=lambda pair: problem.price(pair[0]))
-    offsets = found[0][0]
-    for start in range(starts):
-        if problem.price(offsets)[0] <= bound:
+    offsets, order = min(found, key=lambda pair: problem.price(pair[0]))
+    begin = [order, *outward(problem)]
+    for start in range(most):
+        missing = problem.price(offsets)[0] - bound
+        if missing <= (bound // 100 if start >= starts else 0):
             break
-        other = searched(problem, found[start % len(found)][1], tries, Random(start))
+        other = searched(problem, begin[start % len(begin)], tries, Random(start))
         offsets = min(offsets, other, key=problem.price)
     return offsets
 
@@ -184,6 +186,17 @@ def searched(problem: Problem, order: list[int], tries: int, random: Random) -> 
         if new_cost < least:
             best, least = new, new_cost
     return best
+
+
+def outward(problem: Problem) -> Iterator[list[int]]:
+    """Orders that begin with what is needed at the fullest time and go on to earlier and later times from there."""
+    blocks, numbers = problem.blocks, range(len(problem.blocks))
+    full = max(problem.alive, key=lambda time: (problem.needed(time), -time), default=0)
+    away = [max(b.first - full, full - b.last, 0) for b in blocks]
+    yield sorted(numbers, key=lambda n: (away[n], -blocks[n].size, n))
+    yield sorted(numbers, key=lambda n: (away[n], -blocks[n].last, -blocks[n].size))
+    yield sorted(numbers, key=lambda n: (away[n], -blocks[n].size, n))
+    yield sorted(numbers, key=lambda n: (away[n], blocks[n].first - blocks[n].last, -blocks[n].size))
 
 
 def orders(problem: Problem) -> Iterator[list[int]]:

@@ -159,7 +159,7 @@ class Stretch:
                 for t, distance in piece.run.near.items()
                 if piece.run.output in numbers and self.dies_in(t, piece.begin, piece.end)}
         problem = Problem(blocks, near)
-        return problem.price(place(problem, TRIES, starts=1))[0]
+        return problem.price(place(problem, TRIES, starts=1, most=1))[0]
 
     def why_left(self, piece: Piece) -> Refused | None:
         """What stands against fusing an operator that was left as it is; None where nobody would expect it."""
