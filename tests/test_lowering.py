@@ -18,9 +18,11 @@ from tflfuse.errors import Refused
 from tflfuse.ir import Quantization, Tensor
 from tflfuse.lowering import lower, lowered
 from tflfuse.numerics import AddParameters
-from tflfuse.packing import fused_operator
+from tflfuse.packing import CUSTOM, fused_operator
+from tflfuse.pipeline import fuse
 from tflfuse.stages import run_of
 from tflfuse.tables import Elementwise
+from tflfuse.verify import verify
 from tflfuse.chain import Chain, Convolution, Link, Multiply, Table, Value, Window
 
 SCALES, WEIGHT_SCALES = st.floats(2.0 ** -20, 8.0, width=32), st.floats(2.0 ** -30, 4.0, width=32)
@@ -224,3 +226,14 @@ def test_the_first_operators_of_a_real_model(name: str) -> None:
     b.tensors = list(dict.fromkeys(t for o in b.operators for t in (*o.inputs, *o.outputs) if t is not None))
     b.codes = {(c.name, k): c for k, c in enumerate(dict.fromkeys(o.code for o in b.operators))}
     check(b, b.operators[-1].outputs[0], np.random.default_rng(1))
+
+
+@pytest.mark.parametrize("name", ["RELU_N1_TO_1", "RELU_0_TO_1"])
+def test_activations_without_a_kernel_in_tflm_run_lowered_in_litert(name: str) -> None:
+    b = Build()
+    x = b.input((1, 16, 16, 8), scale=0.05, zero_point=3)
+    model = b.bytes(b.op(name, [x], x.shape, scale=0.05, zero_point=3))
+    fused = fuse(model).model
+    assert [o.name for o in flatbuffer.read(fused).operators] == [CUSTOM]
+    found = verify(model, fused, runs=2)
+    assert found.equal and found.interpreter is not None and found.interpreter.startswith("LiteRT")

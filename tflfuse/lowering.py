@@ -27,7 +27,7 @@ from .tables import CONSTANT, Scalar
 from .windows import out_size, pad_before
 
 VERSIONS = {"CONV_2D": 3, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 5, "RESHAPE": 1, "PRELU": 1, "HARD_SWISH": 1,
-            "ELU": 1, "RELU_0_TO_1": 1}
+            "ELU": 1, "RELU_0_TO_1": 1, "RELU_N1_TO_1": 1}
 """From which version on a runtime knows the operator at int8; 2 for all others."""
 OPTIONS = {"ADD": "AddOptions", "SUB": "SubOptions", "MUL": "MulOptions", "LEAKY_RELU": "LeakyReluOptions"}
 
