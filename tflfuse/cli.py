@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -17,6 +18,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from .errors import TflfuseError
 from .files import written_whole
+from .firmware import firmware
 from .pipeline import Result, fuse, lower
 from .proof import Differs, Unproved, fuse_and_prove, lower_and_prove
 
@@ -25,6 +27,7 @@ EXAMPLES = """examples:
   python -m tflfuse model.tflite --explain                   what would be done, and why the rest is not
   python -m tflfuse model.tflite model.tflite --exact -q     in place, only steps that keep every bit
   python -m tflfuse fused.tflite builtin.tflite --lower      without the custom operators, the same outputs
+  python -m tflfuse model.tflite fused.tflite --sketch demo  and an Arduino sketch that runs it
 """
 
 
@@ -50,6 +53,12 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--json", metavar="FILE", type=Path, help="write the whole report here")
     p.add_argument("--arena", metavar="BYTES", type=at_least_one,
                    help="of what fits into this arena, make the model that moves fewest bytes; exit 4 if nothing fits")
+    p.add_argument("--resolver", metavar="FILE.h", type=Path,
+                   help="write a resolver with exactly the operators of OUT, for TFLM's MicroInterpreter")
+    p.add_argument("--c-array", metavar="FILE.cc", type=Path,
+                   help="write OUT as a C++ array too, and beside it FILE.h with its length and its arena size")
+    p.add_argument("--sketch", metavar="DIR", type=Path,
+                   help="write an Arduino sketch that runs OUT; a sketch that is there keeps its .ino file")
     voice = p.add_mutually_exclusive_group()
     voice.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
     voice.add_argument("-v", "--verbose", action="store_true", help="print every step and every refusal")
@@ -68,6 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = p.parse_args(arguments)
     if args.output is None and not args.explain:
         p.error("OUT is missing (only --explain does without)")
+    if args.explain and (args.resolver or args.c_array or args.sketch):
+        p.error("--explain writes no model, so it takes none of --resolver, --c-array, --sketch")
     if args.lower and (args.builtin_only or args.exact or args.keep_dynamic or args.arena):
         p.error("--lower takes none of --builtin-only, --exact, --keep-dynamic, --arena")
     if args.arena and args.no_verify:
@@ -99,13 +110,27 @@ def run(args: argparse.Namespace) -> str:
     """Do what the arguments ask for; the text to print."""
     data = args.input.read_bytes()
     result = fused(args, data)
-    contents: dict[Path, bytes] = {}
-    if args.json:
-        contents[args.json] = (json.dumps(result.report.as_dict(), indent=1) + "\n").encode()
+    report = result.report
+    contents: list[tuple[Path, bytes]] = []
+    folders: tuple[Path, ...] = ()
     if not args.explain:
-        contents[args.output] = result.model
-    written_whole(contents)
-    return result.report.text(everything=args.explain or args.verbose)
+        made = firmware(result.model, args.output.name, args.resolver, args.c_array, args.sketch)
+        contents, folders = [(args.output, result.model), *made.contents], made.folders
+        report = replace(report, notes=report.notes + made.notes)
+    if args.json:
+        contents.append((args.json, (json.dumps(report.as_dict(), indent=1) + "\n").encode()))
+    check_distinct([path for path, _ in contents], args.input)
+    written_whole(dict(contents), folders)
+    return report.text(everything=args.explain or args.verbose)
+
+
+def check_distinct(outputs: Sequence[Path], model: Path) -> None:
+    """No two outputs may be one file, and none but the first the model that is read."""
+    taken: set[str] = set()
+    for path in map(os.path.realpath, outputs):
+        if path in taken or taken and path == os.path.realpath(model):
+            raise TflfuseError(f"{path} would be written over by another output")
+        taken.add(path)
 
 
 def fused(args: argparse.Namespace, data: bytes) -> Result:

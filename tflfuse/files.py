@@ -4,18 +4,25 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 
-def written_whole(contents: Mapping[Path, bytes]) -> None:
+def written_whole(contents: Mapping[Path, bytes], folders: Iterable[Path] = ()) -> None:
     """Write some files; every one is complete on disk before the first takes its name.
 
-    A symbolic link stays one: its target is replaced. Permissions of a file that is replaced are kept.
+    A symbolic link stays one: its target is replaced. Permissions of a file that is replaced are kept. folders: are
+    made where they are missing.
     Raises OSError and leaves the old files as they were where any of them cannot be written.
     """
     ready: list[tuple[str, Path]] = []
+    made: list[Path] = []
     try:
+        for folder in folders:
+            if not folder.is_dir():
+                folder.mkdir()
+                made.append(folder)
         for path, data in contents.items():
             target = Path(os.path.realpath(path))
             if target.is_dir():
@@ -26,9 +33,13 @@ def written_whole(contents: Mapping[Path, bytes]) -> None:
         while ready:
             os.replace(*ready[0])
             ready.pop(0)
+        made.clear()
     finally:
         for name, _ in ready:
             os.unlink(name)
+        for folder in made:
+            with suppress(OSError):  # it holds something after all
+                folder.rmdir()
 
 
 def temporary(target: Path, data: bytes, asked: Path) -> str:

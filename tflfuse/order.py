@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
+from .errors import Refused
 from .ir import Operator, Tensor
 from .lifetimes import aligned, size_of
 from .plan import EFFECTS, View
@@ -57,11 +58,14 @@ class _Graph:
 
 def least_order(view: View) -> list[Operator] | None:
     """The operators in an order whose fullest moment is the least full; None where the file's order is one already,
-    where operators have effects beside their outputs, or where the search would take too long."""
+    where operators have effects beside their outputs, where a size is not known, or where it would take too long."""
     operators = view.graph.operators
     if any(o.name in EFFECTS for o in operators) or any(t.is_variable for t in view.graph.tensors):
         return None
-    graph = _Graph(view)
+    try:
+        graph = _Graph(view)
+    except Refused:  # the size of a tensor is not known
+        return None
     now = fullest(graph, range(graph.count))
     complete = (1 << graph.count) - 1
     heap = [(0, 0, 0, graph.begin, -1, 0)]  # peak, operators left, done, held, the last operator, done before it

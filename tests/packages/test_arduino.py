@@ -17,6 +17,7 @@ SKETCH = PACK / "examples/fused_model/fused_model.ino"
 STAND_INS = Path(__file__).parent / "arduino"
 FLAGS = ["-Os", "-w", "-fno-exceptions", "-fno-rtti", "-ffunction-sections", "-fdata-sections", "-DARDUINO=10607",
          f"-I{PACK}/src", f"-I{STAND_INS}", f"-I{TFLM_HEADERS}"]
+STRICT = [*(flag for flag in FLAGS if flag != "-w"), "-Wall", "-Werror"]
 every_standard = pytest.mark.parametrize("standard", ["gnu++11", "gnu++17"])  # the oldest and the newest of boards
 CATEGORIES = {"Display", "Communication", "Signal Input/Output", "Sensors", "Device Control", "Timing", "Data Storage",
               "Data Processing", "Other"}

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from .building import PACK, PROJECT, compile_all, run
-from .test_arduino import FLAGS
+from .building import PACK, PROJECT, compile_all
+from .test_arduino import STRICT
 
 README = (PACK / "README.md").read_text()
 
@@ -36,23 +36,17 @@ def model(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_first_step_writes_the_fused_file_as_an_array(model: Path) -> None:
-    fuse, _ = blocks("sh")
+def test_the_steps_lead_to_a_program_that_compiles(model: Path) -> None:
+    fuse, = blocks("sh")
     assert "for 32-bit targets" in shell(fuse, model)
-    main = model / "main.cpp"
-    main.write_text("#include <stdio.h>\nextern const unsigned char g_model[];\n"
-                    f"int main() {{ fwrite(g_model, 1, {(model / 'fused.tflite').stat().st_size}, stdout); }}")
-    run(["g++", str(main), str(model / "model.cpp"), "-o", str(model / "main")])
-    written = subprocess.run([model / "main"], capture_output=True, check=True).stdout
-    assert written == (model / "fused.tflite").read_bytes()
+    program, = blocks("cpp")
+    (model / "program.cpp").write_text(program)
+    for source in ("program.cpp", "model.cpp"):
+        compile_all("host", [model / source], "-std=gnu++11", *STRICT, f"-I{PACK}/include")
 
 
-def test_the_resolvers_operators_are_told(model: Path) -> None:
-    fuse, tell = blocks("sh")
-    assert set(shell(fuse + tell, model).splitlines()[-1].split()) == {"CUSTOM", "MUL"}
-
-
-def test_the_sketch_compiles(tmp_path: Path) -> None:
-    sketch, = blocks("cpp")
-    (tmp_path / "sketch.cpp").write_text(sketch)
-    compile_all("host", [tmp_path / "sketch.cpp"], "-std=gnu++11", *FLAGS, "-include", "Arduino.h")
+def test_the_names_it_tells_follow_the_files(model: Path) -> None:
+    shell("python -m tflfuse model.tflite fused.tflite --c-array person.cpp --resolver person_ops.h", model)
+    written = "".join((model / name).read_text() for name in ("person_ops.h", "person.h"))
+    for name in ("PersonResolver", "AddPersonOps", "g_person", "kPersonArenaSize"):
+        assert name in written and f"`{name}`" in README

@@ -17,6 +17,8 @@ class MicroMutableOpResolver : public MicroOpResolver {
  public:
   TfLiteStatus AddCustom(const char* name, TfLiteRegistration* registration);
   TfLiteStatus AddMul();
+  TfLiteStatus AddMaxPool2D();
+  TfLiteStatus AddSoftmax();
 };
 
 }  // namespace tflite

@@ -1,4 +1,4 @@
-// What the example sketch calls of the schema.
+// What sketches call of the schema.
 #pragma once
 
 namespace tflite {
