@@ -1,6 +1,8 @@
 """Operators that can clamp their output, or write it in another quantization, at no cost."""
 from __future__ import annotations
 
+from math import inf
+
 from tflite import ActivationFunctionType, TensorType
 
 from .ir import Operator, OperatorCode, Tensor
@@ -39,7 +41,8 @@ def check_rescales(producer: Operator, out: Tensor) -> None:
     """Refuse where the operator's TFLM kernel cannot write a value in the quantization of `out`."""
     require(producer.name in RESCALING.names, f"TFLM's {producer.name} cannot change the scale", at=producer)
     require(out.type != TensorType.INT16 or out.zero_point == 0, "TFLM wants zero point 0 in int16", at=out)
-    require(out.scale > 0, "the scale is not a positive number", at=out)
+    for value in (producer.outputs[0], out):
+        require(0 < value.scale < inf, "the scale is not a positive number", at=value)
     require(0 < multiplier(producer, out) < BELOW_ONE,
             "the output's scale is too small for the multiplier of the operator's kernel", at=producer)
     if producer.name == "FULLY_CONNECTED":

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..affine import STEPS, Step, composed, read_steps, require_finite, require_no_clamp
+from ..affine import STEPS, Step, composed, read_steps, require_finite, require_no_clamp, require_scale
 from ..ir import Array, Operator, Tensor
 from ..linear import Linear, linear
 from ..pattern import Match, Replacement, chain, fold, op, replace_by, var
@@ -36,6 +36,7 @@ def affine_after(m: Match) -> Replacement:
     last = steps[-1].operator
     if conv.is_float:
         return replace_by(conv.rebuilt(conv.x, last.outputs[0], last.activation, weights, bias), exact=False)
+    require_scale(last.outputs[0])
     fitted = requantized(conv, weights, bias, gain, last.outputs[0])
     check_error(conv, steps, fitted, gain, offset, last)
     new = conv.rebuilt(conv.x, last.outputs[0], last.activation, fitted.integers, fitted.bias, fitted.scales)

@@ -52,7 +52,9 @@ def cancel_quantize(m: Match) -> Replacement:
 def check_scales(q: Tensor, out: Tensor, integers: Array) -> None:
     """Refuse scales with which float32 or 32 bits do not hold what lies in between."""
     smallest = float(np.finfo(np.float32).tiny)
-    require(min(q.scale, out.scale) >= smallest, "the scale is so small that some processors take it for zero", at=q)
+    for value in (q, out):
+        require(np.isfinite(value.scale), "the scale is not a positive number", at=value)
+        require(value.scale >= smallest, "the scale is so small that some processors take it for zero", at=value)
     require(bool(np.isfinite(dequantize(integers, q)).all()), "the real numbers overflow float32", at=q)
     require(q.scale / out.scale < WIDEST_RATIO, "the scales are too far apart for 32 bits", at=out)
 
