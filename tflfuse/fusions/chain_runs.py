@@ -5,6 +5,7 @@ Which runs to take is a search over all of them, see `cuts`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from ..ir import Model
 from ..layout import laid_out
@@ -58,7 +59,7 @@ def step_of(stretch: Stretch, piece: Piece, number: int) -> Step:
 
 def reasons(stretch: Stretch, cut: Sequence[Piece]) -> Iterator[Refusal]:
     """Why an operator was left as it is, and why a run ends where another begins."""
-    for piece, after in zip(cut, [*cut[1:], None], strict=True):
+    for piece, after in zip_longest(cut, cut[1:]):
         refused = None
         if piece.run.run is None:
             refused = stretch.why_left(piece)
