@@ -96,8 +96,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return fail(2, f"{name}: {error.strerror or error}")
     except KeyboardInterrupt:
         return fail(130, "interrupted; nothing was written")
-    if not args.quiet:
-        print(report)
+    return 0 if args.quiet else say(report)
+
+
+def say(report: str) -> int:
+    """Print it, with what the output's encoding lacks as escapes. Whoever reads it may leave early."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    try:
+        print(report.encode(encoding, "backslashreplace").decode(encoding), flush=True)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more when it ends
+        return 0 if isinstance(error, BrokenPipeError) else fail(2, f"the report cannot be printed: {error.strerror}")
     return 0
 
 
@@ -138,7 +147,7 @@ def fused(args: argparse.Namespace, data: bytes) -> Result:
     options = {"custom_ops": not args.builtin_only, "exact": args.exact, "keep_dynamic": args.keep_dynamic,
                "memory_plan": not args.no_memory_plan}
     bar = Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), transient=True,
-                   console=Console(stderr=True), disable=args.quiet or not sys.stderr.isatty())
+                   console=Console(stderr=True), disable=args.quiet or not (sys.stderr and sys.stderr.isatty()))
     with bar:
         task = bar.add_task("reading")
         if args.lower:
