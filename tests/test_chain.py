@@ -14,7 +14,7 @@ from tflfuse.chain_codec import Header, Kind, StageRecord, ValueRecord
 from tflfuse.errors import BadModel, Refused
 from tflfuse.layout import laid_out, scratch_bytes
 from tflfuse.numerics import AddParameters
-from tflfuse.packing import fused_operator, pack, unpack
+from tflfuse.packing import fused_operator, fused_operators, pack, pack_together, unpack
 from tflfuse.schedule import Rows, Stop, ring_rows, simulated
 from tflfuse.tables import CONSTANT, Elementwise, Scalar
 from tests.build import Build
@@ -285,3 +285,25 @@ def test_the_operator_takes_its_tensors_then_its_constants() -> None:
     assert held is not None and held.is_constant and np.array_equal(held.array(), constants)
     assert operator.custom_options is not None and operator.custom_options.tobytes() == options
     assert struct.unpack_from("<4s", options) == (b"TFCH",)
+
+
+def test_chains_packed_together_share_what_they_hold() -> None:
+    options, data = pack_together([every_kind(), every_kind()])
+    alone, held = pack(every_kind())
+    assert options == [alone, alone] and np.array_equal(data, held)
+    other = chain((replace(same(value()), weights=np.full((2, 3, 3, 2), 77, np.int8)), (0,)))
+    options, data = pack_together([every_kind(), other])
+    assert len(held) < len(data) < len(held) + len(pack(other)[1]), "the biases are equal"
+    for packed, original in zip(options, (every_kind(), other), strict=True):
+        again, (expected, constants) = pack(unpack(packed, data)), pack(original)
+        assert again[0] == expected and np.array_equal(again[1], constants)
+
+
+def test_operators_made_together_read_one_tensor_of_constants() -> None:
+    b = Build()
+    x, y, z = (b.tensor((1, 8, 6, 2), scale=0.5, zero_point=3) for _ in range(3))
+    one = chain((same(value()), (0,)))
+    first, second = fused_operators([(one, [x], y), (one, [y], z)])
+    assert first.inputs[1] is second.inputs[1] and first.code is second.code
+    assert (first.inputs[0], second.inputs[0], second.outputs) == (x, y, [z])
+    assert fused_operators([]) == []

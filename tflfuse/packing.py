@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from tflite import TensorType
@@ -56,27 +57,48 @@ class Constants:
 
 def pack(chain: Chain) -> tuple[bytes, Array]:
     """custom_options, and int8 [n] for the operator's last operand. Refused where the chain is too large for both."""
-    layout = laid_out(chain)
+    (options,), data = pack_together([chain])
+    return options, data
+
+
+def pack_together(chains: Sequence[Chain]) -> tuple[list[bytes], Array]:
+    """custom_options of each, and int8 [n] for the last operand of all: what several chains hold is stored once."""
     constants = Constants()
+    packed = [_records(chain, constants) for chain in chains]
+    if not constants.data:
+        constants.add(bytes(4))  # the operand is there even where no stage has constants
+    headers = (replace(header, constants_bytes=len(constants.data)).pack() for header, _ in packed)
+    options = [header + records for header, (_, records) in zip(headers, packed, strict=True)]
+    return options, np.frombuffer(bytes(constants.data), np.int8)
+
+
+def _records(chain: Chain, constants: Constants) -> tuple[Header, bytes]:
+    layout = laid_out(chain)
     values = b"".join(ValueRecord(
         height=p.value.height, width=p.value.width, channels=p.value.channels, ring_rows=p.rows, pad_left=p.left,
         pad_right=p.right, zero_point=p.value.zero_point, ring_offset=p.offset, scale=p.value.scale).pack()
         for p in layout.places)
     stages = b"".join(_record(link, NO_OFFSET if scratch is None else scratch, constants).pack()
                       for link, scratch in zip(layout.links, layout.stage_scratch, strict=True))
-    if not constants.data:
-        constants.add(bytes(4))  # the operand is there even where no stage has constants
     header = Header(inputs=len(chain.inputs), stages=len(layout.links), rows_max=layout.rows_max,
-                    scratch_bytes=layout.scratch_bytes, constants_bytes=len(constants.data))
-    return header.pack() + values + stages, np.frombuffer(bytes(constants.data), np.int8)
+                    scratch_bytes=layout.scratch_bytes, constants_bytes=0)
+    return header, values + stages
 
 
 def fused_operator(chain: Chain, inputs: Sequence[Tensor], output: Tensor) -> Operator:
     """The custom operator: the chain's outside tensors in order, then its constants; one output."""
-    options, data = pack(chain)
+    return fused_operators([(chain, inputs, output)])[0]
+
+
+def fused_operators(runs: Sequence[tuple[Chain, Sequence[Tensor], Tensor]]) -> list[Operator]:
+    """The custom operators of several chains, whose constants are one tensor that all of them read."""
+    if not runs:
+        return []
+    options, data = pack_together([chain for chain, _, _ in runs])
     constants = Tensor((len(data),), TensorType.INT8, Buffer(np.frombuffer(data.tobytes(), np.uint8)))
-    return Operator(OperatorCode.of(CUSTOM), [*inputs, constants], [output],
-                    custom_options=np.frombuffer(options, np.uint8))
+    code = OperatorCode.of(CUSTOM)
+    return [Operator(code, [*inputs, constants], [output], custom_options=np.frombuffer(records, np.uint8))
+            for (_, inputs, output), records in zip(runs, options, strict=True)]
 
 
 def _record(link: Link, scratch: int, constants: Constants) -> StageRecord:

@@ -137,5 +137,5 @@ def of_operator(operator: Operator, tensors: int) -> int:
 
 
 def of_fused_operator() -> int:
-    """The same for a fused operator, with its constants and its output."""
-    return 8 * HOST.pointer + 6 * HOST.pointer + aligned(KERNELS[CUSTOM][1].size(HOST)) + HOST.pointer
+    """The same for a fused operator with its output; its constants are one tensor for all."""
+    return 8 * HOST.pointer + 3 * HOST.pointer + aligned(KERNELS[CUSTOM][1].size(HOST)) + HOST.pointer

@@ -74,12 +74,19 @@ class Data:
     def __init__(self) -> None:
         self.bytes = bytearray(ALIGNMENT)
         self.words: list[int] = []
+        self.constants: dict[bytes, int] = {}
 
     def put(self, value: bytes, shift: int = 0) -> int:
         """Where the bytes lie from now on: shift behind a multiple of 16."""
         self.bytes.extend(bytes(-len(self.bytes) % ALIGNMENT + shift))
         self.bytes.extend(value)
         return len(self.bytes) - len(value)
+
+    def put_once(self, value: bytes) -> int:
+        """The same for what several operators read."""
+        if value not in self.constants:
+            self.constants[value] = self.put(value)
+        return self.constants[value]
 
     def span(self, value: bytes, shift: int = 0) -> list[int]:
         return [self.put(value, shift), len(value)]
@@ -97,7 +104,7 @@ def image(programs: Sequence[Program]) -> bytes:
     for program in programs:
         data.words += [program.arena_bytes, len(program.tensors)]
         for place, shape in program.tensors:
-            data.words += [0, place] if isinstance(place, int) else [1, data.put(place)]
+            data.words += [0, place] if isinstance(place, int) else [1, data.put_once(place)]
             data.words += [len(shape), *shape]
         data.words.append(len(program.steps))
         for step in program.steps:

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from ..ir import Model
+from ..ir import Model, Operator
 from ..layout import laid_out
-from ..packing import fused_operator
+from ..packing import fused_operators
 from ..pattern import Replacement
 from ..plan import Plan, Refusal, Step, View, refusal_of, snapshot
 from ..tail import tail_bytes
@@ -35,7 +35,10 @@ def chain_runs(model: Model, planned: bool = True, budget: int | None = None) ->
         stretch = Stretch(View.of(model, number), planned)
         room = None if budget is None or number else budget - fixed_part(model, stretch)
         pieces = stretch.cut(room).pieces
-        steps += [step_of(stretch, piece, number) for piece in pieces if piece.run.run is not None]
+        taken = [piece for piece in pieces if piece.run.run is not None]
+        runs = [piece.run.run for piece in taken]
+        fused = fused_operators([(run.chain, run.inputs, run.output) for run in runs])
+        steps += [step_of(stretch, piece, operator, number) for piece, operator in zip(taken, fused, strict=True)]
         refusals += reasons(stretch, pieces)
     return Plan(tuple(steps), tuple(refusals))
 
@@ -45,9 +48,8 @@ def fixed_part(model: Model, stretch: Stretch) -> int:
     return tail_bytes(model) - sum(stretch.alone(k).kept for k in range(len(stretch.operators))) + ROUNDING
 
 
-def step_of(stretch: Stretch, piece: Piece, number: int) -> Step:
+def step_of(stretch: Stretch, piece: Piece, fused: Operator, number: int) -> Step:
     run = piece.run.run
-    fused = fused_operator(run.chain, run.inputs, run.output)
     last = run.operators[-1]
     fused.place = last.place
     before = max(stretch.alone(position).peak for position in range(piece.begin, piece.end))
