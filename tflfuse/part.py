@@ -49,6 +49,10 @@ POINTWISE = frozenset({"ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "RELU",
 """Operators whose output element depends on one element of an operand of the output's shape."""
 
 
+class Unmeasured(TflfuseError):
+    """There is nothing to measure by: no interpreter runs the part as it was, or its real-valued function."""
+
+
 @dataclass(frozen=True)
 class PartError:
     """Absolute differences to the real function in output steps, over the elements that nothing clips.
@@ -91,7 +95,8 @@ def part_error(before: Model | bytes, after: Model | bytes, runs: int | None = N
 
     before, after: models with the same inputs and outputs, see `extract`. runs: random inputs; by default enough for
     100,000 elements, from 8 to 1,000 as far as memory goes. runner: a process to use, one of its own by default.
-    None where an output is no integer with a scale. Raises TflfuseError where a model cannot be run.
+    None where an output is no integer with a scale. Raises Unmeasured where no interpreter runs `before`, TflfuseError
+    where none runs `after`.
     """
     old = flatbuffer.read(before) if isinstance(before, bytes) else before
     graph = old.subgraphs[0]
@@ -207,15 +212,20 @@ def inside(tensor: Tensor, real: Array) -> Array:
 
 
 def in_one_interpreter(models: Sequence[bytes], arrays: list[list[Array]], runner: Runner) -> list[list[list[Array]]]:
-    """The outputs of each model in the first interpreter that can run them all, [model][run][output]."""
+    """The outputs of each model in the first interpreter that can run them all, [model][run][output].
+
+    Raises Unmeasured where none runs the first model, else TflfuseError: what was made of it should run as well.
+    """
     reasons = []
+    first_runs = False
     for engine in ENGINES:
         outcomes = [runner.run(engine, model, arrays) for model in models]
+        first_runs |= outcomes[0].error is None
         failed = next((o.error for o in outcomes if o.error is not None), None)
         if failed is None:
             return [o.outputs for o in outcomes]
-        reasons.append(f"{engine}: {failed}")
-    raise TflfuseError("; ".join(reasons))
+        reasons.append(failed if failed.startswith(engine) else f"{engine}: {failed}")
+    raise (TflfuseError if first_runs else Unmeasured)("; ".join(reasons))
 
 
 class Truth:

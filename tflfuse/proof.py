@@ -13,9 +13,9 @@ from typing import Any
 from tflite import TensorType
 
 from . import flatbuffer
-from .errors import TflfuseError
+from .errors import Refused, TflfuseError
 from .ir import Subgraph, Tensor
-from .part import PartError, extract, part_error
+from .part import PartError, Unmeasured, extract, part_error
 from .pipeline import Result, fuse, lower
 from .plan import Key, Step
 from .runner import Runner
@@ -37,16 +37,21 @@ class Unproved(TflfuseError):
 
 @dataclass(frozen=True)
 class Measured:
-    """A re-quantizing step and its error; None where its output is no quantized integer."""
+    """A re-quantizing step and its error; None where its output is no quantized integer.
+
+    reason: why a step was not measured whose output is one; its own estimate is all that speaks for it then.
+    """
 
     step: Step
     error: PartError | None
+    reason: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         e = self.error
         numbers = e and {"before_mean": e.before_mean, "after_mean": e.after_mean, "before_max": e.before_max,
                          "after_max": e.after_max, "values": e.counted}
-        return {"rule": self.step.rule, "operator": self.step.label, "error_in_steps": numbers}
+        return {"rule": self.step.rule, "operator": self.step.label, "error_in_steps": numbers,
+                "not_measured": self.reason}
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,9 @@ class Proof:
             worst = max(errors, key=lambda e: e.after_mean)
             lines.append(f"{len(errors)} re-quantizing steps, each no further from the real function than before:"
                          f" mean error at most {worst.after_mean:.3f} steps (was {worst.before_mean:.3f})")
+        missing = [m.reason for m in self.measured if m.reason is not None]
+        if missing:
+            lines.append(f"{len(missing)} re-quantizing steps not measured: {missing[0]}")
         return lines
 
     def as_dict(self) -> dict[str, Any]:
@@ -98,8 +106,8 @@ def fuse_and_prove(model: bytes, runs: int = 4, progress: Callable[[str], None] 
         progress("rewriting")
         result = fuse(model, exact=exact, excluded=excluded, **options)
         progress("measuring re-quantizing steps")
-        measured = tuple(measure(result))
-        worse = frozenset(m.step.key for m in measured if m.error is not None and not m.error.accepted)
+        found = tuple(measure(result))
+        worse = frozenset(m.step.key for m in found if m.error is not None and not m.error.accepted)
         if not worse:
             break
         excluded |= worse
@@ -113,7 +121,7 @@ def fuse_and_prove(model: bytes, runs: int = 4, progress: Callable[[str], None] 
         if alone.report.changed:
             part = verify(model, alone.model, runs=runs)
             check(part, exact=True)
-    return Result(result.model, replace(result.report, proof=Proof(whole, part, measured)))
+    return Result(result.model, replace(result.report, proof=Proof(whole, part, found)))
 
 
 def require_kernels(result: Result) -> None:
@@ -141,7 +149,14 @@ def measure(result: Result) -> list[Measured]:
     if not steps:
         return []
     with Runner() as runner:
-        return [Measured(s, step_error(s, runner)) for s in steps]
+        return [measured(s, runner) for s in steps]
+
+
+def measured(step: Step, runner: Runner) -> Measured:
+    try:
+        return Measured(step, step_error(step, runner))
+    except (Unmeasured, Refused) as error:
+        return Measured(step, None, str(error))
 
 
 def step_error(step: Step, runner: Runner, runs: int | None = None) -> PartError | None:
