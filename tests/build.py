@@ -27,7 +27,8 @@ OPTIONS = {"CONV_2D": "Conv2DOptions", "DEPTHWISE_CONV_2D": "DepthwiseConv2DOpti
            "MEAN": "ReducerOptions", "REDUCE_PROD": "ReducerOptions", "SOFTMAX": "SoftmaxOptions",
            "UNPACK": "UnpackOptions", "SPLIT": "SplitOptions", "BATCH_MATMUL": "BatchMatMulOptions",
            "SUM": "ReducerOptions", "REDUCE_MAX": "ReducerOptions", "REDUCE_MIN": "ReducerOptions",
-           "MIRROR_PAD": "MirrorPadOptions", "CALL_ONCE": "CallOnceOptions"}
+           "MIRROR_PAD": "MirrorPadOptions", "CALL_ONCE": "CallOnceOptions",
+           "SVDF": "SVDFOptions"}
 VERSIONS = {"CONV_2D": 3, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 4, "TRANSPOSE_CONV": 3}
 ACTIVATION: dict[str, int] = {k: v for k, v in vars(tflite.ActivationFunctionType).items() if not k.startswith("_")}
 PADDING = {"SAME": tflite.Padding.SAME, "VALID": tflite.Padding.VALID}

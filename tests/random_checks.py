@@ -10,9 +10,10 @@ from tflfuse import flatbuffer, invariants
 from tflfuse.errors import TflfuseError
 from tflfuse.inputs import given, tries
 from tflfuse.ir import Array, Subgraph
-from tflfuse.pipeline import Result, fuse
+from tflfuse.pipeline import fuse
 from tflfuse.plan import Key
 from tflfuse.proof import check, real_throughout, step_error
+from tflfuse.result import Result
 from tflfuse.runner import Outcome, Runner
 from tflfuse.verify import Comparison, differing, misfit
 

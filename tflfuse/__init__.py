@@ -1,8 +1,9 @@
 """Fuse the layers of a .tflite model for microcontrollers, with the same outputs."""
 from . import pipeline
 from .errors import BadModel, TflfuseError
-from .pipeline import Result, fuse
+from .pipeline import fuse
 from .report import Report
+from .result import Result
 from .verify import Comparison, verify
 
 __all__ = ["BadModel", "Comparison", "Report", "Result", "TflfuseError", "fuse", "lower", "verify"]

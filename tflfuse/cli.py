@@ -19,8 +19,9 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from .errors import TflfuseError
 from .files import written_whole
 from .firmware import firmware
-from .pipeline import Result, fuse, lower
+from .pipeline import fuse, lower
 from .proof import Differs, Unproved, fuse_and_prove, lower_and_prove
+from .result import Result
 
 EXAMPLES = """examples:
   python -m tflfuse model.tflite fused.tflite

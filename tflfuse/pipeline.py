@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from . import flatbuffer, invariants, linear, memory, memory_check, offline_plan
@@ -18,18 +18,11 @@ from .memory_report import Memory
 from .pattern import Rule, Sweep
 from .plan import Key, Plan, Refusal, Step, apply, rewrite
 from .report import Report
+from .result import Result
 from .unmatched import unmatched
 
 NUMBERS_TENSORS = frozenset({b"COMPRESSION_METADATA"})
 """Metadata that refer to tensors by number in a format of their own: such a file is not renumbered."""
-
-
-@dataclass(frozen=True)
-class Result:
-    """model: the rewritten .tflite, the very bytes that came in where nothing was done. report: what happened."""
-
-    model: bytes
-    report: Report
 
 
 def fuse(model: bytes, custom_ops: bool = True, exact: bool = False, keep_dynamic: bool = False,
@@ -77,8 +70,8 @@ def result_of(model: bytes, before: Counter[str], graph: Model, done: Plan,
     """The rewritten bytes, or the very bytes that came in, and the report."""
     changed = bool(done.steps) or planned is not None and planned.written
     written = flatbuffer.write(graph) if changed else bytes(model)
-    return Result(written, Report(done, before, operator_counts(graph), len(model), len(written), tuple(graph.notes),
-                                  planned))
+    report = Report(done, before, operator_counts(graph), len(model), len(written), tuple(graph.notes), planned)
+    return Result(written, report, bytes(model))
 
 
 def plan_memory(graph: Model, wanted: bool) -> Memory | None:

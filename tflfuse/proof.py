@@ -16,8 +16,9 @@ from . import flatbuffer
 from .errors import Refused, TflfuseError
 from .ir import Subgraph, Tensor
 from .part import PartError, Unmeasured, extract, part_error
-from .pipeline import Result, fuse, lower
+from .pipeline import fuse, lower
 from .plan import Key, Step
+from .result import Result
 from .runner import Runner
 from .tflm import Arena, TflmError, installed, library
 from .verify import Comparison, verify
@@ -121,7 +122,7 @@ def fuse_and_prove(model: bytes, runs: int = 4, progress: Callable[[str], None] 
         if alone.report.changed:
             part = verify(model, alone.model, runs=runs)
             check(part, exact=True)
-    return Result(result.model, replace(result.report, proof=Proof(whole, part, found)))
+    return replace(result, report=replace(result.report, proof=Proof(whole, part, found)))
 
 
 def require_kernels(result: Result) -> None:
@@ -140,7 +141,7 @@ def lower_and_prove(model: bytes, runs: int = 4, progress: Callable[[str], None]
     progress("running both models")
     whole = verify(model, result.model, runs=runs)
     check(whole, exact=True)
-    return Result(result.model, replace(result.report, proof=Proof(whole)))
+    return replace(result, report=replace(result.report, proof=Proof(whole)))
 
 
 def measure(result: Result) -> list[Measured]:

@@ -63,12 +63,14 @@ class Runner:
         self._stop()
         self._errors.close()
 
-    def run(self, engine: str, model: bytes, inputs: Sequence[Sequence[Array]], fill: int = 0) -> Outcome:
+    def run(self, engine: str, model: bytes | None, inputs: Sequence[Sequence[Array]], fill: int = 0) -> Outcome:
         """Inferences of one fresh interpreter in order, so that variables carry over from each to the next.
 
-        engine: a key of ENGINES. inputs: for each inference an array for each graph input. fill: the byte that memory
-        holds before anybody writes to it (its complement, in fact; with the GNU C library only), 0: whatever it held.
+        engine: a key of ENGINES. model: None lets the interpreter of the run before go on. inputs: for each inference
+        an array for each graph input. fill: the byte that memory holds before anybody writes to it (its complement, in
+        fact; with the GNU C library only), 0: whatever it held.
         """
+        assert model is not None or self._child is not None, "there is no interpreter that could go on"
         child = self._child = self._child or self._started()
         assert child.stdin is not None and child.stdout is not None
         try:
@@ -159,6 +161,7 @@ def serve() -> None:
     """The process: answer requests on the standard input until it ends."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what an interpreter prints must not get between the answers
+    loaded: list[Engine] = []
     while True:
         try:
             engine, model, inputs, fill = pickle.load(requests)
@@ -166,14 +169,18 @@ def serve() -> None:
             return
         if hasattr(CDLL(None), "mallopt"):
             CDLL(None).mallopt(M_PERTURB, fill)
-        pickle.dump(_outcome(engine, model, inputs), answers)
+        pickle.dump(_outcome(engine, model, inputs, loaded), answers)
         answers.flush()
 
 
-def _outcome(engine: str, model: bytes, inputs: list[list[Array]]) -> Outcome:
+def _outcome(engine: str, model: bytes | None, inputs: list[list[Array]], loaded: list[Engine]) -> Outcome:
+    """loaded: the interpreter of the run before, which a new model replaces."""
     distribution, load = ENGINES[engine]
     try:
-        interpreter = load(model)
+        if model is not None:
+            loaded.clear()
+            loaded.append(load(model))
+        interpreter, = loaded
         outputs = [interpreter.run(arrays) for arrays in inputs]
         arena = interpreter.arena if isinstance(interpreter, tflm.Interpreter) else None
     except TflfuseError as error:

@@ -1,0 +1,43 @@
+"""What rewriting a model gave, and what can be done with it: write it, run data through it."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .files import written_whole
+from .firmware import firmware
+from .ir import Array
+from .report import Report
+
+if TYPE_CHECKING:
+    from .evaluation import Evaluation
+
+
+@dataclass(frozen=True)
+class Result:
+    """model: the rewritten .tflite, the very bytes that came in where nothing was done. report: what happened.
+
+    original: what came in.
+    """
+
+    model: bytes
+    report: Report
+    original: bytes
+
+    def write(self, path: Path | str, resolver: Path | str | None = None, c_array: Path | str | None = None,
+              sketch: Path | str | None = None) -> None:
+        """Write the model, and what a firmware project compiles: the files of the command's options of these names.
+
+        They appear whole or not at all. Raises OSError, and TflfuseError where one of them cannot be made.
+        """
+        path = Path(path)
+        places = [None if place is None else Path(place) for place in (resolver, c_array, sketch)]
+        made = firmware(self.model, path.name, *places)
+        written_whole({path: self.model, **dict(made.contents)}, made.folders)
+
+    def evaluate(self, x: Array | Sequence[Array], y: Array | None = None) -> Evaluation:
+        """Run a data set through the model before and after; see tflfuse.evaluation.evaluate."""
+        from .evaluation import evaluate  # which lowers models, and so needs this module first
+        return evaluate(self.original, self.model, x, y)
