@@ -1,5 +1,9 @@
 #include "add_row.h"
 
+#include "backend.h"
+
+#ifndef TFLFUSE_HAS_ADD_ROW
+
 #include "add_scaled.h"
 
 extern "C" void tflfuse_add_row(const TflfuseAdd* add, const int8_t* a, const int8_t* b, uint32_t n, int8_t* output) {
@@ -11,3 +15,5 @@ extern "C" void tflfuse_add_row(const TflfuseAdd* add, const int8_t* a, const in
     output[i] = Quantized(sum, p.multiplier, p.shift, p.zero_point, p.clamp_min, p.clamp_max);
   }
 }
+
+#endif  // TFLFUSE_HAS_ADD_ROW

@@ -1,5 +1,9 @@
 #include "conv_row.h"
 
+#include "backend.h"
+
+#ifndef TFLFUSE_HAS_CONV_ROW
+
 #include "requantize.h"
 
 namespace tflfuse {
@@ -130,3 +134,5 @@ extern "C" void tflfuse_conv_row(const TflfuseWindow* window, const int8_t* weig
     }
   }
 }
+
+#endif  // TFLFUSE_HAS_CONV_ROW

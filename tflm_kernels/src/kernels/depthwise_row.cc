@@ -1,5 +1,9 @@
 #include "depthwise_row.h"
 
+#include "backend.h"
+
+#ifndef TFLFUSE_HAS_DEPTHWISE_ROW
+
 #include "requantize.h"
 
 namespace tflfuse {
@@ -88,3 +92,5 @@ extern "C" void tflfuse_depthwise_row(const TflfuseWindow* window, const int8_t*
     }
   }
 }
+
+#endif  // TFLFUSE_HAS_DEPTHWISE_ROW

@@ -1,0 +1,190 @@
+#include "../depthwise_row.h"
+
+#include "../backend.h"
+
+#ifdef TFLFUSE_ARM_MVE
+
+#include <string.h>
+
+#include "depthwise_3x3.h"
+#include "lanes.h"
+
+namespace tflfuse {
+namespace {
+
+// int32 values of n channels in the order of Sums, and zeros.
+inline void Deal(const int32_t* values, uint32_t n, int32x4_t* dealt) {
+  for (uint32_t k = 0; k < 4; ++k) dealt[k] = vldrwq_z_s32(values + 4 * k, vctp32q(n > 4 * k ? n - 4 * k : 0));
+  const int32x4x4_t all = vld4q_s32(static_cast<const int32_t*>(static_cast<const void*>(dealt)));
+  for (int k = 0; k < 4; ++k) dealt[k] = all.val[k];
+}
+
+// What n channels from the first on need, but for their weights.
+[[gnu::noinline]] void Fill(const TflfuseQuantization& q, uint32_t first, uint32_t n, Block3x3* block) {
+  Deal(q.bias + first, n, block->bias);
+  Deal(q.multipliers + first, n, block->multiplier);
+  block->shifts = vreinterpretq_s32_s8(vldrbq_z_s8(q.shifts + first, vctp8q(n)));
+}
+
+// even and odd: int16 sums of products of even and odd channels.
+inline void Widen(int32x4_t* sums, int16x8_t even, int16x8_t odd) {
+  sums[0] = vaddq_s32(sums[0], vmovlbq_s16(even));
+  sums[1] = vaddq_s32(sums[1], vmovlbq_s16(odd));
+  sums[2] = vaddq_s32(sums[2], vmovltq_s16(even));
+  sums[3] = vaddq_s32(sums[3], vmovltq_s16(odd));
+}
+
+inline void Add(int32x4_t* sums, int8x16_t x, int8x16_t w) {
+  Widen(sums, vmullbq_int_s8(x, w), vmulltq_int_s8(x, w));
+}
+
+// Two taps, whose sums fit int16 as long as no weight is -128.
+inline void AddPair(int32x4_t* sums, int8x16_t x, int8x16_t w, int8x16_t y, int8x16_t v) {
+  Widen(sums, vaddq_s16(vmullbq_int_s8(x, w), vmullbq_int_s8(y, v)),
+        vaddq_s16(vmulltq_int_s8(x, w), vmulltq_int_s8(y, v)));
+}
+
+// Any scale.
+[[gnu::noinline]] int8x16_t Output(Sums sums, const Block3x3& block, int32_t zero_point) {
+  int32x4_t shifts = block.shifts;
+  for (int k = 0; k < 4; ++k, shifts = vshrq_n_s32(shifts, 8)) {
+    const int32x4_t shift = vshrq_n_s32(vshlq_n_s32(shifts, 24), 24);
+    sums.s[k] = vaddq_n_s32(Requantized<Scaling::kAny>(sums.s[k], block.multiplier[k], shift), zero_point);
+  }
+  return Narrowed(Narrowed(sums.s[0], sums.s[2]), Narrowed(sums.s[1], sums.s[3]));
+}
+
+inline int8x16_t Clamped(int8x16_t y, const TflfuseQuantization& q) {
+  return vminq_s8(vmaxq_s8(y, vdupq_n_s8(static_cast<int8_t>(q.clamp_min))),
+                  vdupq_n_s8(static_cast<int8_t>(q.clamp_max)));
+}
+
+// Where row k of the first window begins, and how far it is to the next.
+struct Row {
+  const int8_t* begin;
+  uint32_t stride;
+};
+
+Row RowOf(const TflfuseWindow& window, uint32_t k) {
+  const bool inner = k >= window.inner_begin && k < window.inner_end;
+  return {window.rows[k], inner ? window.stride : 0};
+}
+
+// One row of up to 16 channels, any window. kRepeated: several output channels look at one input channel.
+template <bool kRepeated>
+struct AnyBlock {
+  const TflfuseWindow& window;
+  const int8_t* weights;
+  uint32_t first;  // the input channel that lane 0 looks at
+  uint32_t out_channels;
+  uint8x16_t inputs;   // kRepeated: the channel that each lane looks at
+  mve_pred16_t lanes;  // those that are channels
+  bool pairs;          // no weight is -128
+
+  int8x16_t input(const int8_t* at) const {
+    return kRepeated ? vldrbq_gather_offset_z_s8(at, inputs, lanes) : vldrbq_z_s8(at, lanes);
+  }
+
+  int8x16_t weight(const int8_t* at) const { return vldrbq_z_s8(at, lanes); }
+
+  void sum(uint32_t x, int32x4_t* sums) const {
+    const int8_t* w = weights;
+    for (uint32_t k = 0; k < window.kernel_h; ++k) {
+      const Row row = RowOf(window, k);
+      const int8_t* at = row.begin + x * row.stride + first;
+      uint32_t taps = window.kernel_w;
+      for (; pairs && taps >= 2; taps -= 2, at += 2 * window.dilation, w += 2 * out_channels) {
+        AddPair(sums, input(at), weight(w), input(at + window.dilation), weight(w + out_channels));
+      }
+      for (; taps > 0; --taps, at += window.dilation, w += out_channels) Add(sums, input(at), weight(w));
+    }
+  }
+
+  [[gnu::noinline]] void row(const Block3x3& block, const TflfuseQuantization& q, uint32_t width,
+                             int8_t* output) const {
+    for (uint32_t x = 0; x < width; ++x, output += out_channels) {
+      Sums sums = {{block.bias[0], block.bias[1], block.bias[2], block.bias[3]}};
+      sum(x, sums.s);
+      vstrbq_p_s8(output, Clamped(Output(sums, block, q.zero_point), q), lanes);
+    }
+  }
+};
+
+// The smallest of the weights of up to 16 channels.
+int8_t Smallest(const int8_t* weights, uint32_t taps, uint32_t pitch, mve_pred16_t lanes) {
+  int8x16_t smallest = vdupq_n_s8(0);
+  for (; taps > 0; --taps, weights += pitch) smallest = vminq_s8(smallest, vldrbq_z_s8(weights, lanes));
+  return vminvq_s8(0, smallest);
+}
+
+// One row of up to 16 channels of a 3x3 convolution without multiplier, no weight of which is -128. Also fills the
+// weights of the block.
+template <Scaling kScaling, bool kWhole>
+[[gnu::noinline]] void Row3x3(const TflfuseWindow& window, const int8_t* weights, uint32_t first, mve_pred16_t lanes,
+            const TflfuseQuantization& q, uint32_t width, Block3x3* block, int8_t* output) {
+  for (int8_t(&tap)[kBlock] : block->weights) {
+    vstrbq_s8(tap, vldrbq_z_s8(weights, lanes));
+    weights += window.channels;
+  }
+  const Row rows[] = {RowOf(window, 0), RowOf(window, 1), RowOf(window, 2)};
+  for (int k = 0; k < 3; ++k) block->steps[k] = static_cast<int32_t>(rows[k].stride - 2 * window.dilation);
+  const int8_t *a = rows[0].begin + first, *b = rows[1].begin + first, *c = rows[2].begin + first;
+  const uint32_t column = window.dilation, channels = window.channels;
+  const int32_t zero_point = q.zero_point;
+  const bool limited = q.clamp_min > -128 || q.clamp_max < 127;
+  for (uint32_t x = 0; x < width; ++x, output += channels) {
+    const Sums sums = Sum3x3<kWhole>(*block, lanes, column, a, b, c);
+    int8x16_t y = kScaling == Scaling::kClamped ? Output3x3(*block, sums, zero_point)
+                                                : Output(sums, *block, zero_point);
+    if (limited) y = Clamped(y, q);
+    if (kWhole) {
+      vstrbq_s8(output, y);
+    } else {
+      vstrbq_p_s8(output, y, lanes);
+    }
+  }
+}
+
+// The channels that each lane of a block looks at, counted from those that the first one does.
+uint8x16_t InputsOf(uint32_t first, uint32_t multiplier, uint32_t n) {
+  uint8_t inputs[kBlock] = {};
+  for (uint32_t c = 0; c < n; ++c) inputs[c] = static_cast<uint8_t>((first + c) / multiplier - first / multiplier);
+  return vldrbq_u8(inputs);
+}
+
+}  // namespace
+}  // namespace tflfuse
+
+extern "C" void tflfuse_depthwise_row(const TflfuseWindow* window, const int8_t* weights,
+                                      const TflfuseQuantization* quantization, uint32_t width, uint32_t multiplier,
+                                      int8_t* output) {
+  using namespace tflfuse;
+  const TflfuseQuantization& q = *quantization;
+  const uint32_t out_channels = window->channels * multiplier, taps = window->kernel_h * window->kernel_w;
+  const bool is_3x3 = window->kernel_h == 3 && window->kernel_w == 3 && multiplier == 1;
+  const uint32_t n = out_channels < kBlock ? out_channels : kBlock;
+  const mve_pred16_t lanes = vctp8q(n);
+  const bool clamped = ScalingOf(q, out_channels) == Scaling::kClamped;
+  const auto row_3x3 = n < kBlock ? clamped ? Row3x3<Scaling::kClamped, false> : Row3x3<Scaling::kAny, false>
+                       : clamped  ? Row3x3<Scaling::kClamped, true>
+                                  : Row3x3<Scaling::kAny, true>;
+  for (uint32_t at = 0; at < out_channels; at += kBlock) {
+    // The last block begins earlier rather than to be incomplete.
+    const uint32_t first = at + n <= out_channels ? at : out_channels - n;
+    const bool pairs = Smallest(weights + first, taps, out_channels, lanes) > -128;
+    Block3x3 block;
+    Fill(q, first, n, &block);
+    if (pairs && is_3x3) {
+      row_3x3(*window, weights + first, first, lanes, q, width, &block, output + first);
+    } else if (multiplier == 1) {
+      const AnyBlock<false> any = {*window, weights + first, first, out_channels, vdupq_n_u8(0), lanes, pairs};
+      any.row(block, q, width, output + first);
+    } else {
+      const uint8x16_t inputs = InputsOf(first, multiplier, n);
+      const AnyBlock<true> any = {*window, weights + first, first / multiplier, out_channels, inputs, lanes, pairs};
+      any.row(block, q, width, output + first);
+    }
+  }
+}
+
+#endif  // TFLFUSE_ARM_MVE

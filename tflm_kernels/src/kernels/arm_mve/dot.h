@@ -1,0 +1,151 @@
+// Sums of products over the windows of a convolution, several windows and output channels at once. In assembly, for the
+// loops that are predicated at their end, which GCC 12 does not make, and because compilers run out of registers here.
+#ifndef TFLFUSE_KERNELS_ARM_MVE_DOT_H_
+#define TFLFUSE_KERNELS_ARM_MVE_DOT_H_
+
+#include <arm_mve.h>
+#include <stddef.h>
+#include <stdint.h>
+
+namespace tflfuse {
+
+// Rows of windows and the weights for them. The weights follow each other, row after row.
+struct Rows {
+  uint32_t length;         // bytes of each row
+  uint32_t offset;         // from what the row pointers point to, to the first window
+  uint32_t stride;         // from window to window
+  int32_t weights_step;    // what is missing to the next row's weights where loops have gone 16 bytes a turn
+  const int8_t* const* end;  // of the row pointers
+};
+static_assert(offsetof(Rows, end) == 16, "the assembly below knows the places");
+
+// clang-format off
+#define TFLFUSE_ROWS_END(adds) \
+  "letp lr, 2b\n" \
+  "3: ldr %[x0], [%[rows], #12]\n" adds \
+  "ldr %[x0], [%[rows], #16]\n" \
+  "cmp %[at], %[x0]\n" \
+  "bne 1b\n"
+
+// sums[c] += window . w[c], for four channels. At least one row. Sums wrap.
+[[gnu::always_inline]] inline void Dot1x4(const Rows& rows, const int8_t* const* at, const int8_t* const* w,
+                                          int32_t* sums) {
+  const int8_t *w0 = w[0], *w1 = w[1], *w2 = w[2], *w3 = w[3], *x0;
+  int8x16_t a, b;
+  __asm__(
+      "1: ldr %[x0], [%[at]], #4\n"
+      "ldr lr, [%[rows], #4]\n"
+      "add %[x0], lr\n"
+      "ldr lr, [%[rows]]\n"
+      "wlstp.8 lr, lr, 3f\n"
+      "2: vldrb.8 %q[a], [%[x0]], #16\n"
+      "vldrb.8 %q[b], [%[w0]], #16\n"
+      "vmladava.s8 %[s0], %q[a], %q[b]\n"
+      "vldrb.8 %q[b], [%[w1]], #16\n"
+      "vmladava.s8 %[s1], %q[a], %q[b]\n"
+      "vldrb.8 %q[b], [%[w2]], #16\n"
+      "vmladava.s8 %[s2], %q[a], %q[b]\n"
+      "vldrb.8 %q[b], [%[w3]], #16\n"
+      "vmladava.s8 %[s3], %q[a], %q[b]\n"
+      TFLFUSE_ROWS_END("add %[w0], %[x0]\n add %[w1], %[x0]\n add %[w2], %[x0]\n add %[w3], %[x0]\n")
+      : [a] "=&w"(a), [b] "=&w"(b), [x0] "=&r"(x0), [at] "+r"(at), [w0] "+r"(w0), [w1] "+r"(w1), [w2] "+r"(w2),
+        [w3] "+r"(w3), [s0] "+Te"(sums[0]), [s1] "+Te"(sums[1]), [s2] "+Te"(sums[2]), [s3] "+Te"(sums[3])
+      : [rows] "r"(&rows)
+      : "lr", "cc", "memory");
+}
+
+// sums[2 * i + c] += window i . w[c], for two windows and two channels.
+[[gnu::always_inline]] inline void Dot2x2(const Rows& rows, const int8_t* const* at, const int8_t* w0, const int8_t* w1,
+                                          int32_t* sums) {
+  const int8_t *x0, *x1;
+  int8x16_t a, b, c;
+  __asm__(
+      "1: ldr %[x0], [%[at]], #4\n"
+      "ldrd lr, %[x1], [%[rows], #4]\n"
+      "add %[x0], lr\n"
+      "add %[x1], %[x0]\n"
+      "ldr lr, [%[rows]]\n"
+      "wlstp.8 lr, lr, 3f\n"
+      "2: vldrb.8 %q[a], [%[x0]], #16\n"
+      "vldrb.8 %q[b], [%[w0]], #16\n"
+      "vmladava.s8 %[s0], %q[a], %q[b]\n"
+      "vldrb.8 %q[c], [%[w1]], #16\n"
+      "vmladava.s8 %[s1], %q[a], %q[c]\n"
+      "vldrb.8 %q[a], [%[x1]], #16\n"
+      "vmladava.s8 %[s2], %q[a], %q[b]\n"
+      "vmladava.s8 %[s3], %q[a], %q[c]\n"
+      TFLFUSE_ROWS_END("add %[w0], %[x0]\n add %[w1], %[x0]\n")
+      : [a] "=&w"(a), [b] "=&w"(b), [c] "=&w"(c), [x0] "=&r"(x0), [x1] "=&r"(x1), [at] "+r"(at), [w0] "+r"(w0),
+        [w1] "+r"(w1), [s0] "+Te"(sums[0]), [s1] "+Te"(sums[1]), [s2] "+Te"(sums[2]), [s3] "+Te"(sums[3])
+      : [rows] "r"(&rows)
+      : "lr", "cc", "memory");
+}
+#undef TFLFUSE_ROWS_END
+
+// Lanes kFirst and kFirst + 2 of v become a and b.
+template <int kFirst>
+[[gnu::always_inline]] inline void SetLanes(int32x4_t* v, int32_t a, int32_t b) {
+  if (kFirst == 0) {
+    __asm__("vmov %q0[2], %q0[0], %1, %2" : "+w"(*v) : "r"(a), "r"(b));
+  } else {
+    __asm__("vmov %q0[3], %q0[1], %1, %2" : "+w"(*v) : "r"(a), "r"(b));
+  }
+}
+
+// Windows of one row each, side by side, and four output channels in the order 0, 2, 1, 3.
+struct Quad {
+  const int8_t* weights[4];
+  int32_t bias[4];
+  const int8_t* windows;
+  uint32_t length;  // of a window
+  uint32_t stride;  // from window to window
+};
+static_assert(offsetof(Quad, bias) == 16 && offsetof(Quad, windows) == 32 && offsetof(Quad, stride) == 40,
+              "the assembly below knows the places");
+
+#define TFLFUSE_QUAD_PAIR(weights, bias, first, second) \
+  "ldrd %[x0], lr, [%[quad], #32]\n" \
+  "ldr %[x2], [%[quad], #40]\n" \
+  "ldrd %[w0], %[w1], [%[quad], #" weights "]\n" \
+  "ldrd %[s0], %[s1], [%[quad], #" bias "]\n" \
+  "add %[x1], %[x0], %[x2]\n" \
+  "add %[x2], %[x1]\n" \
+  "mov %[s2], %[s0]\n" \
+  "mov %[s3], %[s1]\n" \
+  "mov %[s4], %[s0]\n" \
+  "mov %[s5], %[s1]\n" \
+  "wlstp.8 lr, lr, 2f\n" \
+  "1: vldrb.8 %q[a], [%[x0]], #16\n" \
+  "vldrb.8 %q[b], [%[w0]], #16\n" \
+  "vmladava.s8 %[s0], %q[a], %q[b]\n" \
+  "vldrb.8 %q[c], [%[w1]], #16\n" \
+  "vmladava.s8 %[s1], %q[a], %q[c]\n" \
+  "vldrb.8 %q[a], [%[x1]], #16\n" \
+  "vmladava.s8 %[s2], %q[a], %q[b]\n" \
+  "vmladava.s8 %[s3], %q[a], %q[c]\n" \
+  "vldrb.8 %q[a], [%[x2]], #16\n" \
+  "vmladava.s8 %[s4], %q[a], %q[b]\n" \
+  "vmladava.s8 %[s5], %q[a], %q[c]\n" \
+  "letp lr, 1b\n" \
+  "2: vmov %q[t0][" second "], %q[t0][" first "], %[s0], %[s1]\n" \
+  "vmov %q[t1][" second "], %q[t1][" first "], %[s2], %[s3]\n" \
+  "vmov %q[t2][" second "], %q[t2][" first "], %[s4], %[s5]\n"
+
+// Lane c of sums[i] becomes the sum for channel c and window i, for three windows.
+[[gnu::always_inline]] inline void Dot3x4(const Quad& quad, int32x4_t* sums) {
+  const int8_t *x0, *x1, *x2, *w0, *w1;
+  int32_t s0, s1, s2, s3, s4, s5;
+  int8x16_t a, b, c;
+  __asm__(TFLFUSE_QUAD_PAIR("0", "16", "0", "2") TFLFUSE_QUAD_PAIR("8", "24", "1", "3")
+          : [a] "=&w"(a), [b] "=&w"(b), [c] "=&w"(c), [t0] "=&w"(sums[0]), [t1] "=&w"(sums[1]), [t2] "=&w"(sums[2]),
+            [x0] "=&r"(x0), [x1] "=&r"(x1), [x2] "=&r"(x2), [w0] "=&r"(w0), [w1] "=&r"(w1), [s0] "=&Te"(s0),
+            [s1] "=&Te"(s1), [s2] "=&Te"(s2), [s3] "=&Te"(s3), [s4] "=&Te"(s4), [s5] "=&Te"(s5)
+          : [quad] "r"(&quad)
+          : "lr", "memory");
+}
+#undef TFLFUSE_QUAD_PAIR
+// clang-format on
+
+}  // namespace tflfuse
+
+#endif  // TFLFUSE_KERNELS_ARM_MVE_DOT_H_
