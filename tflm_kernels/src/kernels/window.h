@@ -5,7 +5,8 @@
 #include <stdint.h>
 
 /* rows: kernel_h pointers to the first column of the first window, in the row of each tap. Those below inner_begin and
- * from inner_end on point to padding instead, (kernel_w - 1) * dilation + channels bytes that serve every window.
+ * from inner_end on point to padding instead, (kernel_w - 1) * dilation + channels bytes of one value that serve every
+ * window.
  * stride: bytes from window to window. dilation: bytes from tap to tap of a row; channels where the taps are adjacent.
  * Of the other rows, (width - 1) * stride + (kernel_w - 1) * dilation + channels bytes are read. */
 typedef struct TflfuseWindow {
