@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -58,3 +59,16 @@ def test_a_cut_that_cannot_be_placed_is_not_taken() -> None:
     pieces = [Piece(0, 2, 50, 10, 0), Piece(0, 1, 60, 2, 0), Piece(1, 2, 60, 2, 0)]
     found = best_cut(2, pieces, lambda cut: 90 if len(cut) == 1 else 56)
     assert found.arena == 60 and len(found.pieces) == 2 and found.considered == 2
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_flash_has_its_price(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(1, 8))
+    pieces = [replace(p, flash=int(rng.integers(0, 40))) for p in random_pieces(rng, count)]
+    found = best_cut(count, pieces, peak)
+    assert found.arena == arena(found.pieces)
+    priced = [arena(c) + sum(p.flash for p in c) for c in cuts(pieces, count)]
+    assert found.arena + sum(p.flash for p in found.pieces) == min(priced)
+    least = min(map(arena, cuts(pieces, count)))
+    assert best_cut(count, pieces, peak, least).arena == least, "a budget that can be kept is kept, whatever the flash"

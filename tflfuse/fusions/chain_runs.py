@@ -61,10 +61,11 @@ def step_of(stretch: Stretch, piece: Piece, fused: Operator, number: int) -> Ste
 
 def reasons(stretch: Stretch, cut: Sequence[Piece]) -> Iterator[Refusal]:
     """Why an operator was left as it is, and why a run ends where another begins."""
+    most = max((piece.peak for piece in cut), default=0)
     for piece, after in zip_longest(cut, cut[1:]):
         refused = None
         if piece.run.run is None:
-            refused = stretch.why_left(piece)
+            refused = stretch.why_left(piece, most)
         elif after is not None and after.run.run is not None:
             refused = stretch.why_ended(piece, after)
         if refused is not None:

@@ -8,7 +8,7 @@ no other cut can be better than the best that was found.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -19,7 +19,7 @@ class Piece:
 
     peak: bytes of the arena's head while they run, at least. kept: bytes of its tail, for as long as the interpreter
     lives. moved: bytes of tensors read and written. weights: bytes of weights read, counted again for each row.
-    run: what the caller makes of it.
+    flash: what the file's growth is worth in bytes of the arena. run: what the caller makes of it.
     """
 
     begin: int
@@ -29,6 +29,7 @@ class Piece:
     moved: int
     weights: int = 0
     run: Any = None
+    flash: int = 0
 
 
 @dataclass(frozen=True)
@@ -47,20 +48,23 @@ Head = Callable[[Sequence[Piece]], int]
 def best_cut(count: int, pieces: Sequence[Piece], head: Head, budget: int | None = None) -> Cut:
     """The best cut of operators 0..count; there must be one.
 
-    Without a budget: the smallest arena, then the fewest bytes moved, then the fewest weights read. With one: of the
-    cuts whose arena is not above it the one that moves fewest bytes, then reads fewest weights; the smallest arena
-    where there is none. Ties go to fewer pieces, then to the order given.
+    Without a budget: the smallest arena with the price of flash, then the fewest bytes moved, then the fewest weights
+    read. With one: of the cuts whose arena is not above it the one that moves fewest bytes, then reads fewest weights;
+    the smallest arena, whatever the flash, where there is none. Ties go to fewer pieces, then to the order given.
     """
     ordered = sorted(pieces, key=lambda p: (p.end, p.begin))
     smallest = smallest_arena(count, ordered, head)
-    if budget is None or smallest.arena > budget:
+    if budget is None:
         return smallest
-    return fewest_moved(count, ordered, head, budget, smallest)
+    if smallest.arena > budget:
+        ordered = [replace(p, flash=0) for p in ordered]
+        smallest = smallest_arena(count, ordered, head)
+    return smallest if smallest.arena > budget else fewest_moved(count, ordered, head, budget, smallest)
 
 
 def smallest_arena(count: int, ordered: Sequence[Piece], head: Head) -> Cut:
     """For each limit of the peak the cut that keeps least, as long as a larger limit may still be worth it."""
-    fewest = kept(within(count, ordered, inf))
+    fewest = priced(within(count, ordered, inf))
     best: tuple[int, tuple[int, int], int] | None = None
     found: list[Piece] = []
     candidate: list[Piece] = []
@@ -70,13 +74,13 @@ def smallest_arena(count: int, ordered: Sequence[Piece], head: Head) -> Cut:
         if best is not None and limit + fewest > best[0]:
             break
         before, candidate = candidate, within(count, ordered, limit)
-        if candidate == before or best is not None and peak(candidate) + kept(candidate) > best[0]:
+        if candidate == before or best is not None and peak(candidate) + priced(candidate) > best[0]:
             continue
         considered += 1
-        worth = head(candidate) + kept(candidate), work(candidate), len(candidate)
+        worth = head(candidate) + priced(candidate), work(candidate), len(candidate)
         if best is None or worth < best:
             best, found = worth, candidate
-    return Cut(tuple(found), 0 if best is None else best[0], considered)
+    return Cut(tuple(found), 0 if best is None else best[0] - priced(found) + kept(found), considered)
 
 
 def fewest_moved(count: int, ordered: Sequence[Piece], head: Head, budget: int, fits: Cut) -> Cut:
@@ -105,6 +109,11 @@ def kept(cut: Sequence[Piece]) -> int:
     return sum(p.kept for p in cut)
 
 
+def priced(cut: Sequence[Piece]) -> int:
+    """The same with the price of flash."""
+    return sum(p.kept + p.flash for p in cut)
+
+
 def work(cut: Sequence[Piece]) -> tuple[int, int]:
     """Bytes of tensors moved, and of weights read."""
     return sum(p.moved for p in cut), sum(p.weights for p in cut)
@@ -119,13 +128,13 @@ def smallest_peak(count: int, ordered: Sequence[Piece]) -> float:
 
 
 def within(count: int, ordered: Sequence[Piece], limit: float) -> list[Piece]:
-    """The cut that keeps, then moves, the fewest bytes, of pieces whose peak is not above the limit."""
+    """The cut that keeps, with the price of flash, then moves the fewest bytes; no piece's peak is above the limit."""
     best: list[tuple[float, float, float, float]] = [(0, 0, 0, 0)] + [(inf, inf, inf, inf)] * count
     last: list[Piece | None] = [None] * (count + 1)
     for p in ordered:
         if p.peak <= limit:
             held, moved, weights, number = best[p.begin]
-            total = held + p.kept, moved + p.moved, weights + p.weights, number + 1
+            total = held + p.kept + p.flash, moved + p.moved, weights + p.weights, number + 1
             if total < best[p.end]:
                 best[p.end], last[p.end] = total, p
     cut: list[Piece] = []

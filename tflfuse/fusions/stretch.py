@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ..chain import Convolution
 from ..errors import Refused
+from ..flash import growth
 from ..greedy import ONLINE, greedy, head
 from ..ir import DTYPE, Tensor
 from ..kernel_scratch import scratch_buffers
@@ -25,6 +26,10 @@ from .cuts import Cut, Piece, best_cut
 
 LONGEST = 40
 """Operators in a run: an unbroken network longer than this is cut, which keeps the search short."""
+
+FLASH = 4
+"""Bytes of flash that are worth one of the arena: about as many times as much of it microcontrollers have (1 MB to
+256 KB on an nRF52840, 1 MB to 192 KB on an STM32F405). A run that saves less than it costs is not fused."""
 
 TRIES = 300
 """Placements tried for a cut. The one that is taken gets more."""
@@ -103,7 +108,7 @@ class Stretch:
         done = Done(frozenset(run.inner), run.output, (layout.scratch_bytes,), near, run)
         moved = sum(aligned(size_of(t)) for t in (*run.inputs, run.output))
         self.fused[begin, end] = Piece(begin, end, self.peak(begin, end, done), of_fused_operator(), moved,
-                                       weights_read(layout), done)
+                                       weights_read(layout), done, max(0, growth(run, layout)) // FLASH)
 
     def check_inside(self, begin: int, end: int) -> None:
         for operator in self.operators[begin:end]:
@@ -161,13 +166,19 @@ class Stretch:
         problem = Problem(blocks, near)
         return problem.price(place(problem, TRIES, starts=1, most=1))[0]
 
-    def why_left(self, piece: Piece) -> Refused | None:
-        """What stands against fusing an operator that was left as it is; None where nobody would expect it."""
+    def why_left(self, piece: Piece, most: int) -> Refused | None:
+        """What stands against fusing an operator that was left as it is; None where nobody would expect it.
+
+        most: bytes that the arena holds at once anyway.
+        """
         if self.operators[piece.begin].name not in KINDS:
             return None
         better = self.fused.get((piece.begin, piece.end))
         if better is None:
             return self.reasons.get((piece.begin, piece.end))
+        saved = piece.kept - better.kept
+        if better.peak <= most and better.flash >= saved:
+            return Refused(f"fused, it would save {saved:,} bytes of the arena for {better.flash * FLASH:,} of flash")
         return Refused(f"fused, the arena would hold {better.peak:,} bytes at once instead of {piece.peak:,}")
 
     def why_ended(self, piece: Piece, after: Piece) -> Refused:
