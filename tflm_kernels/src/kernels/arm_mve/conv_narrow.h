@@ -35,17 +35,17 @@ constexpr uint32_t kNarrow = 16;  // bytes of a window
   : [windows] "+r"(windows), [output] "+r"(output), [x] "=&w"(x), [s0] "=&Te"(s0), [s1] "=&Te"(s1), [s2] "=&Te"(s2), \
     [s3] "=&Te"(s3) \
   : [w0] "w"(w0), [w1] "w"(w1), [w2] "w"(w2), [w3] "w"(w3), [bias] "w"(bias), [multiplier] "w"(multiplier), \
-    [shift] "w"(shift), [stride] "r"(quad.stride), [zero] "r"(zero_point), [pitch] "r"(pitch), [width] "r"(width)
+    [shift] "w"(shift), [stride] "r"(quad.stride), [zero] "r"(quad.zero_point), [pitch] "r"(quad.pitch), [width] "r"(width)
 
-// width pixels of the output, pitch bytes apart, of whose channels the quad is four. For scales of which Scaling is
-// kClamped, and no clamps but those of int8. Sets the predicate, which GCC 12 cannot be told: not to be inlined.
-[[gnu::noinline]] inline void ConvolveNarrow(const Quad& quad, int32x4_t multiplier, int32x4_t shift,
-                                             int32_t zero_point, uint32_t width, uint32_t pitch, int8_t* output) {
+// width pixels of the output. For scales of which Scaling is kClamped, and no clamps but those of int8. Sets the
+// predicate, which GCC 12 cannot be told: not to be inlined.
+[[gnu::noinline]] inline void ConvolveNarrow(const Quad& quad, int32x4_t multiplier, int32x4_t shift, uint32_t width) {
   const mve_pred16_t lanes = vctp8q(quad.length);
   const int8x16_t w0 = vldrbq_z_s8(quad.weights[0], lanes), w1 = vldrbq_z_s8(quad.weights[1], lanes),
                   w2 = vldrbq_z_s8(quad.weights[2], lanes), w3 = vldrbq_z_s8(quad.weights[3], lanes);
   const int32x4_t bias = {quad.bias[0], quad.bias[2], quad.bias[1], quad.bias[3]};
   const int8_t* windows = quad.windows;
+  int8_t* output = quad.output;
   int32x4_t x;
   int32_t s0, s1, s2, s3;
   if (quad.length == kNarrow) {

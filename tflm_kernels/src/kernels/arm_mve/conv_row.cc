@@ -14,11 +14,10 @@ namespace {
 constexpr uint32_t kChannels = 4;  // output channels computed together: one vector register of sums
 constexpr uint32_t kBytes = 16;    // of a window, in a vector register
 
-// Rows of the windows that lie the same way: above, in or below the plane.
+// Rows of the windows that lie the same way, above, in or below the plane, and where the weights for them begin.
 struct Part {
   Rows rows;
-  const int8_t* const* begin;  // of the row pointers
-  uint32_t weights;            // offset of the weights for them
+  uint32_t weights;
 };
 
 // What is the same for all output channels.
@@ -49,23 +48,21 @@ Shape ShapeOf(const TflfuseWindow& window, uint32_t pixels, uint32_t channels) {
     if (edges[i] >= edges[i + 1]) continue;
     Part& part = shape.parts[shape.part_count++];
     part.rows = {shape.run, 0, i == 1 ? window.stride : 0, static_cast<int32_t>(row - turned),
-                 window.rows + edges[i + 1]};
-    part.begin = window.rows + edges[i];
+                 window.rows + edges[i + 1], window.rows + edges[i]};
     part.weights = edges[i] * row;
   }
   return shape;
 }
 
-// n output channels from the first on, 1 to 4. Where there are fewer than 4, the last one stands for those missing.
-Quad QuadOf(const int32_t* bias, const int8_t* weights, uint32_t pitch, uint32_t n) {
-  Quad quad;
+// Four output channels from those on that weights and bias belong to. Where there are fewer, n, the last one stands for
+// those that are missing.
+inline void SetChannels(const int8_t* weights, uint32_t pitch, const int32_t* bias, uint32_t n, Quad* quad) {
   constexpr uint32_t kOrder[] = {0, 2, 1, 3};
   for (uint32_t c = 0; c < kChannels; ++c) {
     const uint32_t channel = kOrder[c] < n ? kOrder[c] : n - 1;
-    quad.weights[c] = weights + channel * pitch;
-    quad.bias[c] = bias[channel];
+    quad->weights[c] = weights + channel * pitch;
+    quad->bias[c] = bias[channel];
   }
-  return quad;
 }
 
 // How the sums of up to four channels become int8.
@@ -76,31 +73,19 @@ struct Quantizer {
   int32_t clamp_min;
   int32_t clamp_max;
   uint32_t n;
-  bool plain;  // four channels, and no clamps but those of int8
 };
 
-Quantizer QuantizerOf(const TflfuseQuantization& q, uint32_t first, uint32_t n) {
-  const mve_pred16_t lanes = vctp32q(n);
-  return {vldrwq_z_s32(q.multipliers + first, lanes),
-          vldrbq_z_s32(q.shifts + first, lanes),
-          q.zero_point,
-          q.clamp_min,
-          q.clamp_max,
-          n,
-          n == kChannels && q.clamp_min == -128 && q.clamp_max == 127};
-}
-
-// The output of one pixel from its sums.
+// The output of one pixel from its sums. But for kAny, there are four channels and no clamps but those of int8.
 template <Scaling kScaling>
 inline void Store(int32x4_t sums, const Quantizer& q, int8_t* output) {
   int32x4_t y = vaddq_n_s32(Requantized<kScaling>(sums, q.multiplier, q.shift), q.zero_point);
-  if (q.plain) {
+  if (kScaling == Scaling::kAny) {
+    y = vminq_s32(vmaxq_s32(y, vdupq_n_s32(q.clamp_min)), vdupq_n_s32(q.clamp_max));
+    vstrbq_p_s32(output, y, vctp32q(q.n));
+  } else {
     y = vreinterpretq_s32_s16(vqmovnbq_s32(vreinterpretq_s16_s32(y), y));
     y = vreinterpretq_s32_s8(vqmovnbq_s16(vreinterpretq_s8_s32(y), vreinterpretq_s16_s32(y)));
     vstrbq_s32(output, y);
-  } else {
-    y = vminq_s32(vmaxq_s32(y, vdupq_n_s32(q.clamp_min)), vdupq_n_s32(q.clamp_max));
-    vstrbq_p_s32(output, y, vctp32q(q.n));
   }
 }
 
@@ -110,10 +95,10 @@ template <typename Dot>
   for (uint32_t i = 0; i < shape->part_count; ++i) {
     Part* part = &shape->parts[i];
     part->rows.offset = x * part->rows.stride;
-    dot(part->rows, part->begin, part->weights);
+    dot(part->rows, part->rows.begin, part->weights);
     for (uint32_t run = 1; run < shape->runs; ++run) {
       part->rows.offset += shape->dilation;
-      dot(part->rows, part->begin, part->weights + run * shape->run);
+      dot(part->rows, part->rows.begin, part->weights + run * shape->run);
     }
   }
 }
@@ -143,43 +128,68 @@ template <int kFirst>
   SetLanes<kFirst>(&sums[1], s[2], s[3]);
 }
 
-struct Two {
-  int32x4_t sums[2];
-};
-
 [[gnu::noinline]] Two SumTwo(Shape* shape, const Quad& quad, uint32_t x) {
+  if (shape->part_count == 1 && shape->runs == 1) {
+    Rows* rows = &shape->parts[0].rows;
+    rows->offset = x * rows->stride;
+    return Dot2x4(*rows, quad);
+  }
   Two two = {{vuninitializedq_s32(), vuninitializedq_s32()}};
   SumPair<0>(shape, quad, x, two.sums);
   SumPair<1>(shape, quad, x, two.sums);
   return two;
 }
 
-// All pixels of the channels of a quad.
+// A whole row of four output channels.
 template <Scaling kScaling>
-void Convolve(Shape* shape, Quad* next, const Quantizer& q, int8_t* output) {
-  const Quantizer quantizer = q;  // the output cannot overlap it
-  Quad& quad = *next;
-  const uint32_t channels = shape->channels;
-  uint32_t x = 0, left = shape->pixels;
-  if (shape->flat) {
-    for (; left > 4 || left == 3; left -= 3, x += 3) {
-      int32x4_t sums[3];
-      Dot3x4(quad, sums);
-      quad.windows += 3 * quad.stride;
-      for (const int32x4_t sum : sums) {
-        Store<kScaling>(sum, quantizer, output);
-        output += channels;
-      }
+inline void Convolve(Shape* shape, const Quantizer& quantizer, Quad* quad) {
+  uint32_t x = 0;
+  if (kScaling != Scaling::kAny && shape->flat) {
+    if (kScaling == Scaling::kClamped && quad->length <= kNarrow) {
+      ConvolveNarrow(*quad, quantizer.multiplier, quantizer.shift, shape->pixels);
+      return;
     }
+    const uint32_t threes = shape->pixels % 3 == 1 && shape->pixels > 1 ? shape->pixels / 3 - 1 : shape->pixels / 3;
+    quad->threes = threes;
+    if (threes > 0) ConvolveThrees<kScaling == Scaling::kClamped>(quad, quantizer.multiplier, quantizer.shift);
+    x = 3 * threes;
   }
-  for (; left >= 2; left -= 2, x += 2) {
-    const Two two = SumTwo(shape, quad, x);
-    for (const int32x4_t sum : two.sums) {
-      Store<kScaling>(sum, quantizer, output);
-      output += channels;
-    }
+  int8_t* output = quad->output;
+  for (; x + 2 <= shape->pixels; x += 2, output += 2 * shape->channels) {
+    const Two two = SumTwo(shape, *quad, x);
+    Store<kScaling>(two.sums[0], quantizer, output);
+    Store<kScaling>(two.sums[1], quantizer, output + shape->channels);
   }
-  if (left == 1) Store<kScaling>(SumOne(shape, quad, x), quantizer, output);
+  if (x < shape->pixels) Store<kScaling>(SumOne(shape, *quad, x), quantizer, output);
+}
+
+template <Scaling kScaling>
+void ConvolveAll(const TflfuseWindow& window, const TflfuseQuantization& q, const int8_t* weights, uint32_t width,
+                 uint32_t out_channels, int8_t* output) {
+  Shape shape = ShapeOf(window, width, out_channels);
+  const uint32_t pitch = window.kernel_h * window.kernel_w * window.channels;
+  const uint32_t n = kScaling == Scaling::kAny && out_channels < kChannels ? out_channels : kChannels;
+  const mve_pred16_t lanes = vctp32q(n);
+  Quad quad;
+  quad.length = pitch;
+  quad.stride = window.stride;
+  quad.zero_point = q.zero_point;
+  quad.pitch = out_channels;
+  Quantizer quantizer;
+  quantizer.zero_point = q.zero_point;
+  quantizer.clamp_min = q.clamp_min;
+  quantizer.clamp_max = q.clamp_max;
+  quantizer.n = n;
+  for (uint32_t at = 0; at < out_channels; at += kChannels) {
+    // The last channels begin earlier rather than to be fewer.
+    const uint32_t first = at + n <= out_channels ? at : out_channels - n;
+    SetChannels(weights + first * pitch, pitch, q.bias + first, n, &quad);
+    quad.windows = window.rows[0];
+    quad.output = output + first;
+    quantizer.multiplier = vldrwq_z_s32(q.multipliers + first, lanes);
+    quantizer.shift = vldrbq_z_s32(q.shifts + first, lanes);
+    Convolve<kScaling>(&shape, quantizer, &quad);
+  }
 }
 
 }  // namespace
@@ -189,29 +199,13 @@ extern "C" void tflfuse_conv_row(const TflfuseWindow* window, const int8_t* weig
                                  const TflfuseQuantization* quantization, uint32_t width, uint32_t out_channels,
                                  int8_t* output) {
   using namespace tflfuse;
-  const TflfuseQuantization q = *quantization;
-  Shape shape = ShapeOf(*window, width, out_channels);
-  const uint32_t pitch = window->kernel_h * window->kernel_w * window->channels;
-  const Scaling scaling = ScalingOf(q, out_channels);
-  const auto convolve = scaling == Scaling::kClamped ? Convolve<Scaling::kClamped>
-                        : scaling == Scaling::kRight ? Convolve<Scaling::kRight>
-                                                     : Convolve<Scaling::kAny>;
-  const bool narrow = shape.flat && scaling == Scaling::kClamped && pitch <= kNarrow;
-  const uint32_t n = out_channels < kChannels ? out_channels : kChannels;
-  for (uint32_t at = 0; at < out_channels; at += kChannels) {
-    // The last channels begin earlier rather than to be fewer.
-    const uint32_t first = at + n <= out_channels ? at : out_channels - n;
-    const Quantizer quantizer = QuantizerOf(q, first, n);
-    Quad quad = QuadOf(q.bias + first, weights + first * pitch, pitch, n);
-    quad.windows = window->rows[0];
-    quad.length = pitch;
-    quad.stride = window->stride;
-    if (narrow && quantizer.plain) {
-      ConvolveNarrow(quad, quantizer.multiplier, quantizer.shift, q.zero_point, width, out_channels, output + first);
-    } else {
-      convolve(&shape, &quad, quantizer, output + first);
-    }
-  }
+  const TflfuseQuantization& q = *quantization;
+  const bool limited = q.clamp_min > -128 || q.clamp_max < 127;
+  const Scaling scaling = out_channels < kChannels || limited ? Scaling::kAny : ScalingOf(q, out_channels);
+  const auto convolve = scaling == Scaling::kClamped ? ConvolveAll<Scaling::kClamped>
+                        : scaling == Scaling::kRight ? ConvolveAll<Scaling::kRight>
+                                                     : ConvolveAll<Scaling::kAny>;
+  convolve(*window, q, weights, width, out_channels, output);
 }
 
 #endif  // TFLFUSE_ARM_MVE

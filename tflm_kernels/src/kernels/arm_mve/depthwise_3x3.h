@@ -111,9 +111,10 @@ template <bool kWhole>
       "vshr.u32 %q[t], %q[t], #8\n vrshl.s32 %q[s1], %q[s1], %q[t]\n"
       "vshr.u32 %q[t], %q[t], #8\n vrshl.s32 %q[s2], %q[s2], %q[t]\n"
       "vshr.u32 %q[t], %q[t], #8\n vrshl.s32 %q[s3], %q[s3], %q[t]\n"
+      "vadd.i32 %q[s0], %q[s0], %[zero]\n vadd.i32 %q[s1], %q[s1], %[zero]\n"
+      "vadd.i32 %q[s2], %q[s2], %[zero]\n vadd.i32 %q[s3], %q[s3], %[zero]\n"
       "vqmovnb.s32 %q[y], %q[s0]\n vqmovnt.s32 %q[y], %q[s2]\n"
       "vqmovnb.s32 %q[s1], %q[s1]\n vqmovnt.s32 %q[s1], %q[s3]\n"
-      "vqadd.s16 %q[y], %q[y], %[zero]\n vqadd.s16 %q[s1], %q[s1], %[zero]\n"
       "vqmovnb.s16 %q[y], %q[y]\n vqmovnt.s16 %q[y], %q[s1]\n"
       : [s0] "+w"(sums.s[0]), [s1] "+w"(sums.s[1]), [s2] "+w"(sums.s[2]), [s3] "+w"(sums.s[3]), [t] "=&w"(t), [y] "=&w"(y)
       : [block] "r"(&block), [zero] "r"(zero_point)

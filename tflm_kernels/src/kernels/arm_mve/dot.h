@@ -16,8 +16,9 @@ struct Rows {
   uint32_t stride;         // from window to window
   int32_t weights_step;    // what is missing to the next row's weights where loops have gone 16 bytes a turn
   const int8_t* const* end;  // of the row pointers
+  const int8_t* const* begin;
 };
-static_assert(offsetof(Rows, end) == 16, "the assembly below knows the places");
+static_assert(offsetof(Rows, end) == 16 && offsetof(Rows, begin) == 20, "the assembly below knows the places");
 
 // clang-format off
 #define TFLFUSE_ROWS_END(adds) \
@@ -80,7 +81,6 @@ static_assert(offsetof(Rows, end) == 16, "the assembly below knows the places");
       : [rows] "r"(&rows)
       : "lr", "cc", "memory");
 }
-#undef TFLFUSE_ROWS_END
 
 // Lanes kFirst and kFirst + 2 of v become a and b.
 template <int kFirst>
@@ -92,18 +92,69 @@ template <int kFirst>
   }
 }
 
-// Windows of one row each, side by side, and four output channels in the order 0, 2, 1, 3.
+// Four output channels in the order 0, 2, 1, 3, and windows of one row each.
 struct Quad {
   const int8_t* weights[4];
   int32_t bias[4];
   const int8_t* windows;
   uint32_t length;  // of a window
   uint32_t stride;  // from window to window
+  int32_t zero_point;
+  uint32_t pitch;  // from pixel to pixel of the output
+  int8_t* output;
+  uint32_t threes;  // of windows
 };
-static_assert(offsetof(Quad, bias) == 16 && offsetof(Quad, windows) == 32 && offsetof(Quad, stride) == 40,
+static_assert(offsetof(Quad, bias) == 16 && offsetof(Quad, windows) == 32 && offsetof(Quad, stride) == 40 &&
+                  offsetof(Quad, zero_point) == 44 && offsetof(Quad, output) == 52 && offsetof(Quad, threes) == 56,
               "the assembly below knows the places");
 
-#define TFLFUSE_QUAD_PAIR(weights, bias, first, second) \
+struct Two {
+  int32x4_t sums[2];
+};
+
+#define TFLFUSE_TWO_PAIR(weights, bias, first, second) \
+  "ldrd %[w0], %[w1], [%[quad], #" weights "]\n" \
+  "ldrd %[s0], %[s1], [%[quad], #" bias "]\n" \
+  "ldr %[at], [%[rows], #20]\n" \
+  "mov %[s2], %[s0]\n" \
+  "mov %[s3], %[s1]\n" \
+  "1: ldr %[x0], [%[at]], #4\n" \
+  "ldrd lr, %[x1], [%[rows], #4]\n" \
+  "add %[x0], lr\n" \
+  "add %[x1], %[x0]\n" \
+  "ldr lr, [%[rows]]\n" \
+  "wlstp.8 lr, lr, 3f\n" \
+  "2: vldrb.8 %q[a], [%[x0]], #16\n" \
+  "vldrb.8 %q[b], [%[w0]], #16\n" \
+  "vmladava.s8 %[s0], %q[a], %q[b]\n" \
+  "vldrb.8 %q[c], [%[w1]], #16\n" \
+  "vmladava.s8 %[s1], %q[a], %q[c]\n" \
+  "vldrb.8 %q[a], [%[x1]], #16\n" \
+  "vmladava.s8 %[s2], %q[a], %q[b]\n" \
+  "vmladava.s8 %[s3], %q[a], %q[c]\n" \
+  TFLFUSE_ROWS_END("add %[w0], %[x0]\n add %[w1], %[x0]\n") \
+  "vmov %q[t0][" second "], %q[t0][" first "], %[s0], %[s1]\n" \
+  "vmov %q[t1][" second "], %q[t1][" first "], %[s2], %[s3]\n"
+
+// Lane c of sums[i] becomes the sum for channel c and window i, for two windows that consist of these rows.
+[[gnu::always_inline]] inline Two Dot2x4(const Rows& rows, const Quad& quad) {
+  const int8_t *x0, *x1, *w0, *w1;
+  const int8_t* const* at;
+  int32_t s0, s1, s2, s3;
+  int8x16_t a, b, c;
+  Two two;
+  __asm__(TFLFUSE_TWO_PAIR("0", "16", "0", "2") TFLFUSE_TWO_PAIR("8", "24", "1", "3")
+          : [a] "=&w"(a), [b] "=&w"(b), [c] "=&w"(c), [t0] "=&w"(two.sums[0]), [t1] "=&w"(two.sums[1]), [x0] "=&r"(x0),
+            [x1] "=&r"(x1), [w0] "=&r"(w0), [w1] "=&r"(w1), [at] "=&r"(at), [s0] "=&Te"(s0), [s1] "=&Te"(s1),
+            [s2] "=&Te"(s2), [s3] "=&Te"(s3)
+          : [rows] "r"(&rows), [quad] "r"(&quad)
+          : "lr", "cc", "memory");
+  return two;
+}
+#undef TFLFUSE_TWO_PAIR
+#undef TFLFUSE_ROWS_END
+
+#define TFLFUSE_THREE_PAIR(weights, bias, first, second) \
   "ldrd %[x0], lr, [%[quad], #32]\n" \
   "ldr %[x2], [%[quad], #40]\n" \
   "ldrd %[w0], %[w1], [%[quad], #" weights "]\n" \
@@ -114,8 +165,8 @@ static_assert(offsetof(Quad, bias) == 16 && offsetof(Quad, windows) == 32 && off
   "mov %[s3], %[s1]\n" \
   "mov %[s4], %[s0]\n" \
   "mov %[s5], %[s1]\n" \
-  "wlstp.8 lr, lr, 2f\n" \
-  "1: vldrb.8 %q[a], [%[x0]], #16\n" \
+  "wlstp.8 lr, lr, 3f\n" \
+  "2: vldrb.8 %q[a], [%[x0]], #16\n" \
   "vldrb.8 %q[b], [%[w0]], #16\n" \
   "vmladava.s8 %[s0], %q[a], %q[b]\n" \
   "vldrb.8 %q[c], [%[w1]], #16\n" \
@@ -126,24 +177,62 @@ static_assert(offsetof(Quad, bias) == 16 && offsetof(Quad, windows) == 32 && off
   "vldrb.8 %q[a], [%[x2]], #16\n" \
   "vmladava.s8 %[s4], %q[a], %q[b]\n" \
   "vmladava.s8 %[s5], %q[a], %q[c]\n" \
-  "letp lr, 1b\n" \
-  "2: vmov %q[t0][" second "], %q[t0][" first "], %[s0], %[s1]\n" \
+  "letp lr, 2b\n" \
+  "3: vmov %q[t0][" second "], %q[t0][" first "], %[s0], %[s1]\n" \
   "vmov %q[t1][" second "], %q[t1][" first "], %[s2], %[s3]\n" \
   "vmov %q[t2][" second "], %q[t2][" first "], %[s4], %[s5]\n"
+// ROUND: what makes halves of negative sums go away from zero.
+#define TFLFUSE_THREE_OUTPUT(t) \
+  "vqrdmulh.s32 %q[" t "], %q[" t "], %q[multiplier]\n" ROUND(t) \
+  "vrshl.s32 %q[" t "], %q[" t "], %q[shift]\n" \
+  "vadd.i32 %q[" t "], %q[" t "], %[s0]\n" \
+  "vqmovnb.s32 %q[" t "], %q[" t "]\n" \
+  "vqmovnb.s16 %q[" t "], %q[" t "]\n" \
+  "vstrb.32 %q[" t "], [%[x2]]\n" \
+  "add %[x2], %[s1]\n"
+#define TFLFUSE_THREE \
+  "1: " TFLFUSE_THREE_PAIR("0", "16", "0", "2") TFLFUSE_THREE_PAIR("8", "24", "1", "3") \
+  "ldrd %[x0], %[x1], [%[quad], #40]\n" \
+  "ldr %[x2], [%[quad], #32]\n" \
+  "add %[x0], %[x0], %[x0], lsl #1\n" \
+  "add %[x2], %[x0]\n" \
+  "str %[x2], [%[quad], #32]\n" \
+  "mov %[s0], %[x1]\n" \
+  "ldrd %[s1], %[x2], [%[quad], #48]\n" \
+  TFLFUSE_THREE_OUTPUT("t0") TFLFUSE_THREE_OUTPUT("t1") TFLFUSE_THREE_OUTPUT("t2") \
+  "str %[x2], [%[quad], #52]\n" \
+  "ldr %[x0], [%[quad], #56]\n" \
+  "subs %[x0], #1\n" \
+  "str %[x0], [%[quad], #56]\n" \
+  "bne 1b\n"
+#define TFLFUSE_THREE_OPERANDS \
+  : [a] "=&w"(a), [b] "=&w"(b), [c] "=&w"(c), [t0] "=&w"(t0), [t1] "=&w"(t1), [t2] "=&w"(t2), [x0] "=&r"(x0), \
+    [x1] "=&r"(x1), [x2] "=&r"(x2), [w0] "=&r"(w0), [w1] "=&r"(w1), [s0] "=&Te"(s0), [s1] "=&Te"(s1), \
+    [s2] "=&Te"(s2), [s3] "=&Te"(s3), [s4] "=&Te"(s4), [s5] "=&Te"(s5) \
+  : [quad] "r"(quad), [multiplier] "w"(multiplier), [shift] "w"(shift) \
+  : "lr", "cc", "memory"
 
-// Lane c of sums[i] becomes the sum for channel c and window i, for three windows.
-[[gnu::always_inline]] inline void Dot3x4(const Quad& quad, int32x4_t* sums) {
+// The outputs of three windows, as often as the quad says, at least once. For scales of which Scaling is kClamped, or
+// else kRight, and no clamps but those of int8. The quad's windows and output move on.
+template <bool kClampedScaling>
+[[gnu::always_inline]] inline void ConvolveThrees(Quad* quad, int32x4_t multiplier, int32x4_t shift) {
   const int8_t *x0, *x1, *x2, *w0, *w1;
   int32_t s0, s1, s2, s3, s4, s5;
-  int8x16_t a, b, c;
-  __asm__(TFLFUSE_QUAD_PAIR("0", "16", "0", "2") TFLFUSE_QUAD_PAIR("8", "24", "1", "3")
-          : [a] "=&w"(a), [b] "=&w"(b), [c] "=&w"(c), [t0] "=&w"(sums[0]), [t1] "=&w"(sums[1]), [t2] "=&w"(sums[2]),
-            [x0] "=&r"(x0), [x1] "=&r"(x1), [x2] "=&r"(x2), [w0] "=&r"(w0), [w1] "=&r"(w1), [s0] "=&Te"(s0),
-            [s1] "=&Te"(s1), [s2] "=&Te"(s2), [s3] "=&Te"(s3), [s4] "=&Te"(s4), [s5] "=&Te"(s5)
-          : [quad] "r"(&quad)
-          : "lr", "memory");
+  int32x4_t a, b, c, t0, t1, t2;
+  if (kClampedScaling) {
+#define ROUND(t)
+    __asm__ volatile(TFLFUSE_THREE TFLFUSE_THREE_OPERANDS);
+#undef ROUND
+  } else {
+#define ROUND(t) "vand %q[a], %q[" t "], %q[shift]\n vshr.s32 %q[a], %q[a], #31\n vadd.i32 %q[" t "], %q[" t "], %q[a]\n"
+    __asm__ volatile(TFLFUSE_THREE TFLFUSE_THREE_OPERANDS);
+#undef ROUND
+  }
 }
-#undef TFLFUSE_QUAD_PAIR
+#undef TFLFUSE_THREE_PAIR
+#undef TFLFUSE_THREE_OUTPUT
+#undef TFLFUSE_THREE
+#undef TFLFUSE_THREE_OPERANDS
 // clang-format on
 
 }  // namespace tflfuse

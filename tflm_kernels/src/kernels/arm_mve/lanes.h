@@ -12,7 +12,7 @@ namespace tflfuse {
 // What a row's requantizations need not do.
 enum class Scaling {
   kAny,      // everything
-  kRight,    // nothing shifts to the left, and something to the right everywhere
+  kRight,    // nothing shifts to the left
   kClamped,  // the same, and where halves of negative results go does not matter: all of those become clamp_min
 };
 
@@ -23,12 +23,11 @@ inline Scaling ScalingOf(const TflfuseQuantization& q, uint32_t n) {
     const mve_pred16_t some = vctp8q(n - at);
     largest = vmaxvq_p_s8(largest, vldrbq_z_s8(q.shifts + at, some), some);
   }
-  if (largest >= 0) return Scaling::kAny;
+  if (largest > 0) return Scaling::kAny;
   return q.clamp_min >= q.zero_point ? Scaling::kClamped : Scaling::kRight;
 }
 
-// Lanes, multipliers and shifts as Requantize wants them. With kRight and kClamped, results are below 2^30; with
-// kClamped, negative ones may be rounded either way.
+// Lanes, multipliers and shifts as Requantize wants them. With kClamped, negative results may be rounded either way.
 template <Scaling kScaling>
 inline int32x4_t Requantized(int32x4_t x, int32x4_t multiplier, int32x4_t shift) {
 #if defined(TFLITE_SINGLE_ROUNDING) && TFLITE_SINGLE_ROUNDING
@@ -36,12 +35,9 @@ inline int32x4_t Requantized(int32x4_t x, int32x4_t multiplier, int32x4_t shift)
   return x;
 #else
   if (kScaling == Scaling::kClamped) return vrshlq_s32(vqrdmulhq_s32(x, multiplier), shift);
-  if (kScaling == Scaling::kRight) {
-    const int32x4_t high = vqrdmulhq_s32(x, multiplier);
-    return vrshlq_s32(vaddq_s32(high, vshrq_n_s32(high, 31)), shift);
-  }
-  const int32x4_t none = vdupq_n_s32(0), right = vminq_s32(shift, none);
-  const int32x4_t high = vqrdmulhq_s32(vshlq_s32(x, vmaxq_s32(shift, none)), multiplier);
+  const int32x4_t none = vdupq_n_s32(0), right = kScaling == Scaling::kRight ? shift : vminq_s32(shift, none);
+  if (kScaling == Scaling::kAny) x = vshlq_s32(x, vmaxq_s32(shift, none));
+  const int32x4_t high = vqrdmulhq_s32(x, multiplier);
   return vrshlq_s32(vaddq_s32(high, vshrq_n_s32(vandq_s32(high, right), 31)), right);
 #endif
 }
