@@ -21,7 +21,7 @@ inline const HVX_Vector* Around(const void* byte) {
 // n bytes, 1 to 128; what lies behind them in the vector is arbitrary.
 inline HVX_Vector Load(const void* from, uint32_t n) {
   const int8_t* bytes = static_cast<const int8_t*>(from);
-  const int32_t shift = static_cast<int32_t>(reinterpret_cast<uintptr_t>(from) % kVectorBytes);
+  const int32_t shift = static_cast<int32_t>(reinterpret_cast<uintptr_t>(from));  // its lowest seven bits count
   return Q6_V_valign_VVR(*Around(bytes + n - 1), *Around(bytes), shift);
 }
 
