@@ -1,12 +1,14 @@
 """Fuse the layers of a .tflite model for microcontrollers, with the same outputs."""
-from . import pipeline
+from . import keras, pipeline
 from .errors import BadModel, TflfuseError
+from .keras import convert_keras
 from .pipeline import fuse
 from .report import Report
 from .result import Result
 from .verify import Comparison, verify
 
-__all__ = ["BadModel", "Comparison", "Report", "Result", "TflfuseError", "fuse", "lower", "verify"]
+__all__ = ["BadModel", "Comparison", "Report", "Result", "TflfuseError", "convert_keras", "fuse", "keras", "lower",
+           "verify"]
 
 
 def lower(model: bytes) -> bytes:

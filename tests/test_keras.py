@@ -1,0 +1,148 @@
+"""From a Keras model to a fused one. What needs TensorFlow is skipped where it is not installed."""
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tflfuse
+from tests.build import names
+from tests.readme import PROJECT
+from tflfuse import flatbuffer
+from tflfuse.keras import samples_of
+
+EXAMPLE = PROJECT / "examples/train_and_fuse.py"
+
+
+@pytest.fixture
+def keras() -> Any:
+    return pytest.importorskip("tensorflow", reason="TensorFlow is not installed: pip install tflfuse[tf]").keras
+
+
+def input_of(name: str, *shape: int) -> Any:
+    return SimpleNamespace(name=name, shape=(1, *shape), dtype="float32")
+
+
+def test_importing_tflfuse_does_not_import_tensorflow() -> None:
+    code = ("import sys, tflfuse, tflfuse.cli, tflfuse.evaluation; tflfuse.convert_keras; tflfuse.keras;"
+            "print([name for name in sys.modules if name.split('.')[0] in ('tensorflow', 'keras', 'tf_keras')])")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=PROJECT)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_without_tensorflow_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tensorflow", None)
+    with pytest.raises(tflfuse.TflfuseError, match=r"pip install tflfuse\[tf\]"):
+        tflfuse.convert_keras(SimpleNamespace(), np.zeros((1, 4)))
+    with pytest.raises(tflfuse.TflfuseError, match=r"pip install tflfuse\[tf\]"):
+        tflfuse.keras.FuseOnTrainEnd("model.tflite", np.zeros((1, 4)))
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        tflfuse.keras.Nothing
+
+
+def test_samples_are_given_one_by_one_under_their_inputs_names() -> None:
+    model = SimpleNamespace(inputs=[input_of("b", 2), input_of("a")])
+    found = list(samples_of(model, [np.arange(4).reshape(2, 2), np.array([5, 6])]))
+    assert [{name: value.tolist() for name, value in sample.items()} for sample in found] == [
+        {"b": [[0, 1]], "a": [5]}, {"b": [[2, 3]], "a": [6]}]
+    assert all(value.dtype == np.float32 for sample in found for value in sample.values())
+    assert list(samples_of(model, lambda: iter([[1], [2]]))) == [[1], [2]]
+
+
+@pytest.mark.parametrize("data", [np.zeros((5, 3)), np.zeros((0, 4)), [np.zeros((5, 4))] * 2])
+def test_samples_that_do_not_fit_are_refused(data: Any) -> None:
+    with pytest.raises(tflfuse.TflfuseError, match=r"takes samples of \[\[4\]\]"):
+        list(samples_of(SimpleNamespace(inputs=[input_of("x", 4)]), data))
+
+
+def test_a_model_is_quantized_at_a_batch_of_one_and_fused(keras: Any) -> None:
+    x = keras.Input((8, 8, 4), name="image")
+    y = keras.layers.Conv2D(8, 3, dilation_rate=2, activation="relu6")(x)
+    model = keras.Model(x, keras.layers.Dense(3)(keras.layers.Flatten()(y)))
+    data = np.random.default_rng(0).normal(0, 1, (20, 8, 8, 4)).astype(np.float32)
+    result = tflfuse.convert_keras(model, data)
+    original = flatbuffer.read(result.original)
+    assert names(original) == ["CONV_2D", "RESHAPE", "FULLY_CONNECTED"]
+    graph = original.subgraphs[0]
+    assert [t.shape for t in graph.inputs + graph.outputs] == [(1, 8, 8, 4), (1, 3)]
+    assert {t.dtype.name for t in graph.inputs + graph.outputs} == {"int8"}
+    assert "CUSTOM:TFLFUSE_CHAIN_1" in names(flatbuffer.read(result.model))
+    assert result.report.proof is not None and result.report.proof.whole.equal
+    found = result.evaluate(data, model.predict(data, verbose=0))
+    assert found.before == found.after == pytest.approx(0.01, abs=0.01), "quantizing moves it a little"
+    builtin = tflfuse.convert_keras(model, lambda: ([sample[None]] for sample in data), custom_ops=False)
+    assert names(flatbuffer.read(builtin.model)) == names(original)
+    np.testing.assert_array_equal(builtin.evaluate(data).outputs[0].after, found.outputs[0].after)
+
+
+def test_several_inputs_keep_their_data(keras: Any) -> None:
+    """Their ranges differ by a factor of 100, and so do their scales."""
+    first, second = keras.Input((4,), name="z"), keras.Input((4,), name="a")
+    model = keras.Model([first, second], keras.layers.Concatenate()([keras.layers.Dense(2)(first), second]))
+    data = np.random.default_rng(0).uniform(-1, 1, (20, 4)).astype(np.float32)
+    result = tflfuse.convert_keras(model, [data, 100 * data])
+    scales = {(t.name or b"").decode(): t.scale for t in flatbuffer.read(result.original).subgraphs[0].inputs}
+    assert scales["serving_default_z:0"] == pytest.approx(2 / 255, rel=0.1)
+    assert scales["serving_default_a:0"] == pytest.approx(200 / 255, rel=0.1)
+
+
+def test_models_that_cannot_be_converted_are_refused(keras: Any) -> None:
+    with pytest.raises(tflfuse.TflfuseError, match="no inputs yet"):
+        tflfuse.convert_keras(keras.Sequential([keras.layers.Dense(2)]), np.zeros((1, 4)))
+    x = keras.Input((None, 4), name="sequence")
+    with pytest.raises(tflfuse.TflfuseError, match="'sequence' has open dimensions"):
+        tflfuse.convert_keras(keras.Model(x, keras.layers.Dense(2)(x)), np.zeros((1, 8, 4)))
+    x = keras.Input((4,))
+    with pytest.raises(tflfuse.TflfuseError, match="takes samples of"):
+        tflfuse.convert_keras(keras.Model(x, keras.layers.Dense(2)(x)), np.zeros((1, 5)))
+
+
+def test_training_ends_with_a_fused_file(keras: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    x = keras.Input((8, 8, 2))
+    y = keras.layers.DepthwiseConv2D(3, padding="same")(keras.layers.Conv2D(4, 3, padding="same")(x))
+    model = keras.Model(x, keras.layers.Dense(2)(keras.layers.GlobalAveragePooling2D()(y)))
+    model.compile("adam", "mse")
+    data = np.random.default_rng(0).normal(0, 1, (20, 8, 8, 2)).astype(np.float32)
+    for verbose, said in ((0, False), (2, True)):
+        path = tmp_path / f"{verbose}.tflite"
+        callback = tflfuse.keras.FuseOnTrainEnd(path, data)
+        assert callback.result is None
+        model.fit(data, np.zeros((20, 2)), verbose=verbose, callbacks=[callback])
+        assert callback.result is not None and path.read_bytes() == callback.result.model
+        assert names(flatbuffer.read(path.read_bytes())) == ["CUSTOM:TFLFUSE_CHAIN_1"]
+        assert ("kTensorArenaSize" in capsys.readouterr().out) == said
+
+
+def test_the_readmes_training_script_runs(keras: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = re.search(r"```python\n(result = (?s:.*?))```", (PROJECT / "README.md").read_text())
+    assert source
+    monkeypatch.chdir(tmp_path)
+    x = keras.Input((8, 8, 2))
+    y = keras.layers.DepthwiseConv2D(3, padding="same")(keras.layers.Conv2D(4, 3, padding="same")(x))
+    model = keras.Model(x, keras.layers.Dense(2)(keras.layers.GlobalAveragePooling2D()(y)))
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    images, labels = np.random.default_rng(0).normal(0, 1, (20, 8, 8, 2)), np.arange(20) % 2
+    exec(source[1], {"tflfuse": tflfuse, "model": model, "x_train": images, "y_train": labels, "x_test": images,
+                     "y_test": labels})
+    assert {path.name for path in tmp_path.iterdir()} == {"model.tflite", "demo"}
+
+
+def test_the_example_leads_from_training_to_a_sketch(keras: Any, tmp_path: Path) -> None:
+    """Small: on few images it learns little, but goes through every step."""
+    done = subprocess.run([sys.executable, EXAMPLE, tmp_path / "out", "--images", "256"], capture_output=True,
+                          text=True, env={**os.environ, "PYTHONPATH": os.fspath(PROJECT)})
+    assert done.returncode == 0, done.stderr
+    assert "verified: all outputs equal" in done.stdout and "accuracy: " in done.stdout
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    assert written == {"model.tflite", "model.cc", "model.h", "ops.h", "stripes_sketch"}
+    kinds = names(flatbuffer.read((tmp_path / "out/model.tflite").read_bytes()))
+    assert set(kinds) == {"CUSTOM:TFLFUSE_CHAIN_1", "SOFTMAX"}
+    text = (tmp_path / "out/stripes_sketch/ops.h").read_text()
+    assert "tflfuse::AddChain(resolver)" in text and "AddSoftmax()" in text

@@ -1,0 +1,26 @@
+"""The callback that fuses a model when its training ends. Importing this imports TensorFlow: see tflfuse.keras."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from .keras import Representative, convert_keras, tensorflow
+from .result import Result
+
+
+class FuseOnTrainEnd(tensorflow().keras.callbacks.Callback):  # type: ignore[misc]
+    """Writes the quantized and fused model to `path` when training ends, and prints what was done unless verbose=0.
+
+    representative_dataset: as for tflfuse.convert_keras. result: None before the end.
+    """
+
+    def __init__(self, path: Path | str, representative_dataset: Representative) -> None:
+        super().__init__()
+        self.path, self.representative_dataset = Path(path), representative_dataset
+        self.result: Result | None = None
+
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        self.result = convert_keras(self.model, self.representative_dataset)
+        self.result.write(self.path)
+        if self.params.get("verbose"):
+            print(self.result.report.text())
