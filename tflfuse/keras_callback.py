@@ -11,7 +11,8 @@ from .result import Result
 class FuseOnTrainEnd(tensorflow().keras.callbacks.Callback):  # type: ignore[misc]
     """Writes the quantized and fused model to `path` when training ends, and prints what was done unless verbose=0.
 
-    representative_dataset: as for tflfuse.convert_keras. result: None before the end.
+    representative_dataset: as for tflfuse.convert_keras. result: None before the end. List it behind callbacks that
+    change weights when training ends, such as EarlyStopping.
     """
 
     def __init__(self, path: Path | str, representative_dataset: Representative) -> None:
