@@ -32,7 +32,7 @@ constexpr uint32_t kNarrow = 16;  // bytes of a window
   "add %[output], %[pitch]\n" \
   "le lr, 1b\n"
 #define TFLFUSE_NARROW_OPERANDS \
-  : [windows] "+r"(windows), [output] "+r"(output), [x] "=&w"(x), [s0] "=&Te"(s0), [s1] "=&Te"(s1), [s2] "=&Te"(s2), \
+  : [windows] "+r"(windows), [output] "+l"(output), [x] "=&w"(x), [s0] "=&Te"(s0), [s1] "=&Te"(s1), [s2] "=&Te"(s2), \
     [s3] "=&Te"(s3) \
   : [w0] "w"(w0), [w1] "w"(w1), [w2] "w"(w2), [w3] "w"(w3), [bias] "w"(bias), [multiplier] "w"(multiplier), \
     [shift] "w"(shift), [stride] "r"(quad.stride), [zero] "r"(quad.zero_point), [pitch] "r"(quad.pitch), [width] "r"(width)

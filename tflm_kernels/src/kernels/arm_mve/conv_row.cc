@@ -13,6 +13,7 @@ namespace {
 
 constexpr uint32_t kChannels = 4;  // output channels computed together: one vector register of sums
 constexpr uint32_t kBytes = 16;    // of a window, in a vector register
+constexpr uint32_t kOverlapped = 160;  // bytes of a window up to which it is faster to compute some twice
 
 // Rows of the windows that lie the same way, above, in or below the plane, and where the weights for them begin.
 struct Part {
@@ -30,6 +31,7 @@ struct Shape {
   uint32_t pixels;    // in a row of the output
   uint32_t channels;
   bool flat;          // a window is one run, in the plane
+  bool whole;         // a window has one run in each row, all in the plane
 };
 
 Shape ShapeOf(const TflfuseWindow& window, uint32_t pixels, uint32_t channels) {
@@ -41,7 +43,8 @@ Shape ShapeOf(const TflfuseWindow& window, uint32_t pixels, uint32_t channels) {
   shape.dilation = window.dilation;
   shape.pixels = pixels;
   shape.channels = channels;
-  shape.flat = window.kernel_h == 1 && shape.runs == 1 && window.inner_begin < window.inner_end;
+  shape.whole = shape.runs == 1 && window.inner_begin == 0 && window.inner_end == window.kernel_h;
+  shape.flat = shape.whole && window.kernel_h == 1;
   const uint32_t row = shape.run * shape.runs, turned = (shape.run + kBytes - 1) / kBytes * kBytes;
   const uint32_t edges[] = {0, window.inner_begin, window.inner_end, window.kernel_h};
   for (uint32_t i = 0; i < 3; ++i) {
@@ -129,7 +132,7 @@ template <int kFirst>
 }
 
 [[gnu::noinline]] Two SumTwo(Shape* shape, const Quad& quad, uint32_t x) {
-  if (shape->part_count == 1 && shape->runs == 1) {
+  if (shape->whole) {
     Rows* rows = &shape->parts[0].rows;
     rows->offset = x * rows->stride;
     return Dot2x4(*rows, quad);
@@ -140,27 +143,51 @@ template <int kFirst>
   return two;
 }
 
+// Three windows at a time, of windows that have one row, or several within the plane. The number of pixels that are left.
+template <Scaling kScaling, bool kFlat>
+inline uint32_t ConvolveMost(const Shape& shape, const Quantizer& quantizer, Quad* quad) {
+  constexpr bool kIsClamped = kScaling == Scaling::kClamped;
+  const uint32_t left = shape.pixels % 3;
+  uint32_t threes = shape.pixels / 3;
+  if (threes == 0) return left;
+  // The last three begin earlier where that is faster than to be two or twice two.
+  const bool again = left > 0 && quad->length <= kOverlapped;
+  if (left == 1 && !again) --threes;
+  for (uint32_t done = 0; threes > 0; threes = again && done == 1 ? 1 : 0) {
+    quad->threes = threes;
+    ConvolveThrees<kFlat, kIsClamped>(quad, quantizer.multiplier, quantizer.shift);
+    if (!again || ++done == 2) continue;
+    const uint32_t back = 3 - left;
+    quad->windows -= back * quad->stride;
+    quad->rows.offset -= back * quad->stride;
+    quad->output -= back * quad->pitch;
+  }
+  return again ? 0 : left == 1 ? 4 : left;
+}
+
 // A whole row of four output channels.
 template <Scaling kScaling>
 inline void Convolve(Shape* shape, const Quantizer& quantizer, Quad* quad) {
-  uint32_t x = 0;
+  uint32_t left = shape->pixels;
   if (kScaling != Scaling::kAny && shape->flat) {
     if (kScaling == Scaling::kClamped && quad->length <= kNarrow) {
       ConvolveNarrow(*quad, quantizer.multiplier, quantizer.shift, shape->pixels);
       return;
     }
-    const uint32_t threes = shape->pixels % 3 == 1 && shape->pixels > 1 ? shape->pixels / 3 - 1 : shape->pixels / 3;
-    quad->threes = threes;
-    if (threes > 0) ConvolveThrees<kScaling == Scaling::kClamped>(quad, quantizer.multiplier, quantizer.shift);
-    x = 3 * threes;
+    left = ConvolveMost<kScaling, true>(*shape, quantizer, quad);
+  } else if (kScaling != Scaling::kAny && shape->whole) {
+    quad->rows = shape->parts[0].rows;
+    quad->rows.offset = 0;
+    left = ConvolveMost<kScaling, false>(*shape, quantizer, quad);
   }
   int8_t* output = quad->output;
-  for (; x + 2 <= shape->pixels; x += 2, output += 2 * shape->channels) {
+  uint32_t x = shape->pixels - left;
+  for (; left >= 2; left -= 2, x += 2, output += 2 * shape->channels) {
     const Two two = SumTwo(shape, *quad, x);
     Store<kScaling>(two.sums[0], quantizer, output);
     Store<kScaling>(two.sums[1], quantizer, output + shape->channels);
   }
-  if (x < shape->pixels) Store<kScaling>(SumOne(shape, *quad, x), quantizer, output);
+  if (left == 1) Store<kScaling>(SumOne(shape, *quad, x), quantizer, output);
 }
 
 template <Scaling kScaling>

@@ -103,9 +103,12 @@ struct Quad {
   uint32_t pitch;  // from pixel to pixel of the output
   int8_t* output;
   uint32_t threes;  // of windows
+  const int8_t* const* at;  // ConvolveThrees' own: the row pointer that comes next
+  Rows rows;                // where the windows have several rows
 };
 static_assert(offsetof(Quad, bias) == 16 && offsetof(Quad, windows) == 32 && offsetof(Quad, stride) == 40 &&
-                  offsetof(Quad, zero_point) == 44 && offsetof(Quad, output) == 52 && offsetof(Quad, threes) == 56,
+                  offsetof(Quad, zero_point) == 44 && offsetof(Quad, output) == 52 && offsetof(Quad, threes) == 56 &&
+                  offsetof(Quad, at) == 60 && offsetof(Quad, rows) == 64,
               "the assembly below knows the places");
 
 struct Two {
@@ -154,17 +157,16 @@ struct Two {
 #undef TFLFUSE_TWO_PAIR
 #undef TFLFUSE_ROWS_END
 
-#define TFLFUSE_THREE_PAIR(weights, bias, first, second) \
-  "ldrd %[x0], lr, [%[quad], #32]\n" \
-  "ldr %[x2], [%[quad], #40]\n" \
+#define TFLFUSE_THREE_BEGIN(weights, bias) \
   "ldrd %[w0], %[w1], [%[quad], #" weights "]\n" \
   "ldrd %[s0], %[s1], [%[quad], #" bias "]\n" \
-  "add %[x1], %[x0], %[x2]\n" \
-  "add %[x2], %[x1]\n" \
   "mov %[s2], %[s0]\n" \
   "mov %[s3], %[s1]\n" \
   "mov %[s4], %[s0]\n" \
-  "mov %[s5], %[s1]\n" \
+  "mov %[s5], %[s1]\n"
+#define TFLFUSE_THREE_DOT \
+  "add %[x1], %[x0], %[x2]\n" \
+  "add %[x2], %[x1]\n" \
   "wlstp.8 lr, lr, 3f\n" \
   "2: vldrb.8 %q[a], [%[x0]], #16\n" \
   "vldrb.8 %q[b], [%[w0]], #16\n" \
@@ -178,9 +180,33 @@ struct Two {
   "vmladava.s8 %[s4], %q[a], %q[b]\n" \
   "vmladava.s8 %[s5], %q[a], %q[c]\n" \
   "letp lr, 2b\n" \
-  "3: vmov %q[t0][" second "], %q[t0][" first "], %[s0], %[s1]\n" \
+  "3: \n"
+#define TFLFUSE_THREE_END(first, second) \
+  "vmov %q[t0][" second "], %q[t0][" first "], %[s0], %[s1]\n" \
   "vmov %q[t1][" second "], %q[t1][" first "], %[s2], %[s3]\n" \
   "vmov %q[t2][" second "], %q[t2][" first "], %[s4], %[s5]\n"
+#define TFLFUSE_THREE_FLAT(weights, bias, first, second) \
+  TFLFUSE_THREE_BEGIN(weights, bias) \
+  "ldrd %[x0], lr, [%[quad], #32]\n" \
+  "ldr %[x2], [%[quad], #40]\n" \
+  TFLFUSE_THREE_DOT TFLFUSE_THREE_END(first, second)
+#define TFLFUSE_THREE_ROWS(weights, bias, first, second) \
+  TFLFUSE_THREE_BEGIN(weights, bias) \
+  "ldr %[x1], [%[quad], #84]\n" \
+  "4: ldr %[x0], [%[x1]], #4\n" \
+  "str %[x1], [%[quad], #60]\n" \
+  "ldrd %[x1], %[x2], [%[quad], #68]\n" \
+  "ldr lr, [%[quad], #64]\n" \
+  "add %[x0], %[x1]\n" \
+  TFLFUSE_THREE_DOT \
+  "ldr %[x0], [%[quad], #76]\n" \
+  "add %[w0], %[x0]\n" \
+  "add %[w1], %[x0]\n" \
+  "ldr %[x1], [%[quad], #60]\n" \
+  "ldr %[x0], [%[quad], #80]\n" \
+  "cmp %[x1], %[x0]\n" \
+  "bne 4b\n" \
+  TFLFUSE_THREE_END(first, second)
 // ROUND: what makes halves of negative sums go away from zero.
 #define TFLFUSE_THREE_OUTPUT(t) \
   "vqrdmulh.s32 %q[" t "], %q[" t "], %q[multiplier]\n" ROUND(t) \
@@ -190,13 +216,14 @@ struct Two {
   "vqmovnb.s16 %q[" t "], %q[" t "]\n" \
   "vstrb.32 %q[" t "], [%[x2]]\n" \
   "add %[x2], %[s1]\n"
-#define TFLFUSE_THREE \
-  "1: " TFLFUSE_THREE_PAIR("0", "16", "0", "2") TFLFUSE_THREE_PAIR("8", "24", "1", "3") \
+// at: of the place of the first window.
+#define TFLFUSE_THREE(pair, at) \
+  "1: " pair("0", "16", "0", "2") pair("8", "24", "1", "3") \
   "ldrd %[x0], %[x1], [%[quad], #40]\n" \
-  "ldr %[x2], [%[quad], #32]\n" \
+  "ldr %[x2], [%[quad], #" at "]\n" \
   "add %[x0], %[x0], %[x0], lsl #1\n" \
   "add %[x2], %[x0]\n" \
-  "str %[x2], [%[quad], #32]\n" \
+  "str %[x2], [%[quad], #" at "]\n" \
   "mov %[s0], %[x1]\n" \
   "ldrd %[s1], %[x2], [%[quad], #48]\n" \
   TFLFUSE_THREE_OUTPUT("t0") TFLFUSE_THREE_OUTPUT("t1") TFLFUSE_THREE_OUTPUT("t2") \
@@ -207,32 +234,44 @@ struct Two {
   "bne 1b\n"
 #define TFLFUSE_THREE_OPERANDS \
   : [a] "=&w"(a), [b] "=&w"(b), [c] "=&w"(c), [t0] "=&w"(t0), [t1] "=&w"(t1), [t2] "=&w"(t2), [x0] "=&r"(x0), \
-    [x1] "=&r"(x1), [x2] "=&r"(x2), [w0] "=&r"(w0), [w1] "=&r"(w1), [s0] "=&Te"(s0), [s1] "=&Te"(s1), \
+    [x1] "=&r"(x1), [x2] "=&l"(x2), [w0] "=&r"(w0), [w1] "=&r"(w1), [s0] "=&Te"(s0), [s1] "=&Te"(s1), \
     [s2] "=&Te"(s2), [s3] "=&Te"(s3), [s4] "=&Te"(s4), [s5] "=&Te"(s5) \
   : [quad] "r"(quad), [multiplier] "w"(multiplier), [shift] "w"(shift) \
   : "lr", "cc", "memory"
 
-// The outputs of three windows, as often as the quad says, at least once. For scales of which Scaling is kClamped, or
-// else kRight, and no clamps but those of int8. The quad's windows and output move on.
-template <bool kClampedScaling>
+#define TFLFUSE_THREE_ASSEMBLY \
+  if (kFlat) { \
+    __asm__ volatile(TFLFUSE_THREE(TFLFUSE_THREE_FLAT, "32") TFLFUSE_THREE_OPERANDS); \
+  } else { \
+    __asm__ volatile(TFLFUSE_THREE(TFLFUSE_THREE_ROWS, "68") TFLFUSE_THREE_OPERANDS); \
+  }
+
+// The outputs of three windows, as often as the quad says, at least once. kFlat: windows have one row. For scales of
+// which Scaling is kClamped, or else kRight, and no clamps but those of int8. The quad's windows and output move on.
+template <bool kFlat, bool kClampedScaling>
 [[gnu::always_inline]] inline void ConvolveThrees(Quad* quad, int32x4_t multiplier, int32x4_t shift) {
   const int8_t *x0, *x1, *x2, *w0, *w1;
   int32_t s0, s1, s2, s3, s4, s5;
   int32x4_t a, b, c, t0, t1, t2;
   if (kClampedScaling) {
 #define ROUND(t)
-    __asm__ volatile(TFLFUSE_THREE TFLFUSE_THREE_OPERANDS);
+    TFLFUSE_THREE_ASSEMBLY
 #undef ROUND
   } else {
 #define ROUND(t) "vand %q[a], %q[" t "], %q[shift]\n vshr.s32 %q[a], %q[a], #31\n vadd.i32 %q[" t "], %q[" t "], %q[a]\n"
-    __asm__ volatile(TFLFUSE_THREE TFLFUSE_THREE_OPERANDS);
+    TFLFUSE_THREE_ASSEMBLY
 #undef ROUND
   }
 }
-#undef TFLFUSE_THREE_PAIR
+#undef TFLFUSE_THREE_BEGIN
+#undef TFLFUSE_THREE_DOT
+#undef TFLFUSE_THREE_END
+#undef TFLFUSE_THREE_FLAT
+#undef TFLFUSE_THREE_ROWS
 #undef TFLFUSE_THREE_OUTPUT
 #undef TFLFUSE_THREE
 #undef TFLFUSE_THREE_OPERANDS
+#undef TFLFUSE_THREE_ASSEMBLY
 // clang-format on
 
 }  // namespace tflfuse
