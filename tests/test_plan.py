@@ -340,6 +340,25 @@ def test_a_row_of_aliases_between_input_and_output_keeps_one(length: int) -> Non
     assert [r.reason for r in done.refusals] == [CONNECTS]
 
 
+def test_a_longer_alias_below_an_alias_that_is_an_output() -> None:
+    """The longer match goes first and does without the value that the other one would rename."""
+    @fold(op.COS(op.COS(x)))
+    def pair(m: Match) -> Replacement:
+        """COS(COS(x)) -> x"""
+        return alias(m.x)
+
+    b, start = started()
+    inner = unary(b, "COS", unary(b, "COS", start))
+    other, output = b.op("ADD", [inner, inner], (2,)), unary(b, "ABS", inner)
+    model = b.model(start, other, output)
+    done = rewrite(model, [skip, pair])
+    assert names(model) == ["EXP", "ADD", "ABS"] and [s.rule for s in done.steps] == ["pair"]
+    assert [t is start for o in model.subgraphs[0].operators[1:] for t in o.inputs] == [True, True, True]
+    model = b.model(other, output)
+    rewrite(model, [skip, pair])
+    assert names(model) == ["EXP", "ADD"] and producer(model, output) == "EXP"
+
+
 def test_an_alias_behind_a_value_that_becomes_constant() -> None:
     for ends_as_output in (False, True):
         b, start = started()

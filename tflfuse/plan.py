@@ -105,6 +105,7 @@ class View:
     results: frozenset[Tensor]
     used: set[Operator] = field(default_factory=set)
     renamed: set[Tensor] = field(default_factory=set)
+    replaced: set[Tensor] = field(default_factory=set)
 
     @cached_property
     def kinds(self) -> list[tuple[str, Operator]]:
@@ -155,17 +156,22 @@ class View:
     def claim(self, match: Match, new: Replacement) -> bool:
         """Take the match's operators for one step; False where an earlier step of the round stands in the way.
 
-        It does where it has one of the operators, and where it renames the value that this one would do without.
+        It does where it has one of the operators, and where one of the two renames a value, an output of the model
+        taking its place, that the other would do without.
         """
         result = match.root.outputs[0]
-        renames = new.alias is not None and result in self.results
-        if not self.used.isdisjoint(match.operators) or renames and new.alias in self.renamed:
+        renamed = new.alias if new.alias is not None and result in self.results else None
+        if not self.used.isdisjoint(match.operators):
             return False
-        if result in self.renamed and not new.operators:
+        if renamed is not None and (renamed in self.renamed or renamed in self.replaced):
+            return False
+        if not new.operators and result in self.renamed:
             return False
         self.used.update(match.operators)
-        if renames and new.alias is not None:
-            self.renamed.add(new.alias)
+        if renamed is not None:
+            self.renamed.add(renamed)
+        if not new.operators:
+            self.replaced.add(result)
         return True
 
 
