@@ -23,6 +23,11 @@ static_assert(offsetof(Block3x3, bias) == 144 && offsetof(Block3x3, multiplier) 
                   offsetof(Block3x3, shifts) == 272 && offsetof(Block3x3, steps) == 288,
               "the assembly below knows the places");
 
+// Lane i of s[k] belongs to channel 4 * i + k.
+struct Sums {
+  int32x4_t s[4];
+};
+
 // clang-format off
 // Products of even and odd channels in t2 and t0, as int16; then all of them are added to the sums.
 #define TFLFUSE_FIRST(x, w) LOAD("%q[t0]", x) \
@@ -65,11 +70,6 @@ static_assert(offsetof(Block3x3, bias) == 144 && offsetof(Block3x3, multiplier) 
     [t1] "=&w"(t1), [t2] "=&w"(t2), [t3] "=&w"(t3), [step] "=&r"(step), [a] "+r"(a), [b] "+r"(b), [c] "+r"(c) \
   : [block] "r"(&block), [column] "r"(column)
 
-// Lane i of s[k] belongs to channel 4 * i + k.
-struct Sums {
-  int32x4_t s[4];
-};
-
 // The sums of the channels that lanes tells, for the window whose rows begin at a, b, and c, which move on to the next
 // one. column: bytes from column to column. No weight is -128: pairs of products fit int16. kWhole: all 16 channels.
 // Otherwise the predicate becomes lanes, which GCC 12 cannot be told: no other one may be live around it.
@@ -90,13 +90,51 @@ template <bool kWhole>
   }
   return sums;
 }
-#undef TFLFUSE_FIRST
-#undef TFLFUSE_SECOND
-#undef TFLFUSE_WIDEN
 #undef TFLFUSE_NEXT
 #undef TFLFUSE_STEP
 #undef TFLFUSE_SUM_3X3
 #undef TFLFUSE_SUM_3X3_OPERANDS
+
+// Adds the taps of one row of a window, of 16 channels, no weight of which is -128. step: bytes from tap to tap; pitch:
+// those from weight to weight. At least one tap.
+[[gnu::always_inline]] inline void AddTaps(const int8_t* x, uint32_t step, const int8_t* w, uint32_t pitch,
+                                           uint32_t taps, Sums* sums) {
+  int32x4_t t0, t1, t2, t3;
+  if (taps >= 2) {
+    __asm__("dls lr, %[pairs]\n"
+            "1: vldrb.u8 %q[t0], [%[x]]\n"
+            "vldrb.u8 %q[t1], [%[w]]\n"
+            "add %[x], %[step]\n"
+            "add %[w], %[pitch]\n"
+            "vmullb.s8 %q[t2], %q[t0], %q[t1]\n"
+            "vmullt.s8 %q[t0], %q[t0], %q[t1]\n"
+            "vldrb.u8 %q[t1], [%[x]]\n"
+            "vldrb.u8 %q[t3], [%[w]]\n"
+            "vmullb.s8 %q[t1], %q[t1], %q[t3]\n"
+            "vadd.i16 %q[t2], %q[t2], %q[t1]\n"
+            "vldrb.u8 %q[t1], [%[x]]\n"
+            "vmullt.s8 %q[t1], %q[t1], %q[t3]\n"
+            "vadd.i16 %q[t0], %q[t0], %q[t1]\n"
+            "add %[x], %[step]\n"
+            "add %[w], %[pitch]\n" TFLFUSE_WIDEN
+            "le lr, 1b\n"
+            : [s0] "+w"(sums->s[0]), [s1] "+w"(sums->s[1]), [s2] "+w"(sums->s[2]), [s3] "+w"(sums->s[3]),
+              [t0] "=&w"(t0), [t1] "=&w"(t1), [t2] "=&w"(t2), [t3] "=&w"(t3), [x] "+r"(x), [w] "+r"(w)
+            : [step] "r"(step), [pitch] "r"(pitch), [pairs] "r"(taps / 2)
+            : "lr", "memory");
+  }
+  if (taps % 2 != 0) {
+    __asm__("vldrb.u8 %q[t0], [%[x]]\n"
+            "vldrb.u8 %q[t1], [%[w]]\n"
+            "vmullb.s8 %q[t2], %q[t0], %q[t1]\n"
+            "vmullt.s8 %q[t0], %q[t0], %q[t1]\n" TFLFUSE_WIDEN
+            : [s0] "+w"(sums->s[0]), [s1] "+w"(sums->s[1]), [s2] "+w"(sums->s[2]), [s3] "+w"(sums->s[3]),
+              [t0] "=&w"(t0), [t1] "=&w"(t1), [t2] "=&w"(t2), [t3] "=&w"(t3)
+            : [x] "r"(x), [w] "r"(w)
+            : "memory");
+  }
+}
+#undef TFLFUSE_WIDEN
 
 // The sums as int8, where Scaling is kClamped, but for the clamps that int8 does not set by itself.
 [[gnu::always_inline]] inline int8x16_t Output3x3(const Block3x3& block, Sums sums, int32_t zero_point) {

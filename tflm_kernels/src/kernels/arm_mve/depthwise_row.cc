@@ -13,10 +13,18 @@ namespace tflfuse {
 namespace {
 
 // int32 values of n channels in the order of Sums, and zeros.
-inline void Deal(const int32_t* values, uint32_t n, int32x4_t* dealt) {
-  for (uint32_t k = 0; k < 4; ++k) dealt[k] = vldrwq_z_s32(values + 4 * k, vctp32q(n > 4 * k ? n - 4 * k : 0));
-  const int32x4x4_t all = vld4q_s32(static_cast<const int32_t*>(static_cast<const void*>(dealt)));
-  for (int k = 0; k < 4; ++k) dealt[k] = all.val[k];
+[[gnu::always_inline]] inline void Deal(const int32_t* values, uint32_t n, int32x4_t* dealt) {
+  if (n < kBlock) {
+    for (uint32_t k = 0; k < 4; ++k) dealt[k] = vldrwq_z_s32(values + 4 * k, vctp32q(n > 4 * k ? n - 4 * k : 0));
+    values = static_cast<const int32_t*>(static_cast<const void*>(dealt));
+  }
+  // GCC 12 takes the intrinsics' result through memory twice.
+  __asm__(
+      "vld40.32 {q0, q1, q2, q3}, [%0]\n vld41.32 {q0, q1, q2, q3}, [%0]\n"
+      "vld42.32 {q0, q1, q2, q3}, [%0]\n vld43.32 {q0, q1, q2, q3}, [%0]\n"
+      "vstrw.32 q0, [%1]\n vstrw.32 q1, [%1, #16]\n vstrw.32 q2, [%1, #32]\n vstrw.32 q3, [%1, #48]\n" ::"r"(values),
+      "r"(dealt)
+      : "q0", "q1", "q2", "q3", "memory");
 }
 
 // What n channels from the first on need, but for their weights.
@@ -87,16 +95,21 @@ struct AnyBlock {
 
   int8x16_t weight(const int8_t* at) const { return vldrbq_z_s8(at, lanes); }
 
-  void sum(uint32_t x, int32x4_t* sums) const {
+  void sum(uint32_t x, Sums* sums) const {
     const int8_t* w = weights;
     for (uint32_t k = 0; k < window.kernel_h; ++k) {
       const Row row = RowOf(window, k);
       const int8_t* at = row.begin + x * row.stride + first;
       uint32_t taps = window.kernel_w;
-      for (; pairs && taps >= 2; taps -= 2, at += 2 * window.dilation, w += 2 * out_channels) {
-        AddPair(sums, input(at), weight(w), input(at + window.dilation), weight(w + out_channels));
+      if (!kRepeated && pairs && out_channels >= kBlock) {
+        AddTaps(at, window.dilation, w, out_channels, taps, sums);
+        w += taps * out_channels;
+        continue;
       }
-      for (; taps > 0; --taps, at += window.dilation, w += out_channels) Add(sums, input(at), weight(w));
+      for (; pairs && taps >= 2; taps -= 2, at += 2 * window.dilation, w += 2 * out_channels) {
+        AddPair(sums->s, input(at), weight(w), input(at + window.dilation), weight(w + out_channels));
+      }
+      for (; taps > 0; --taps, at += window.dilation, w += out_channels) Add(sums->s, input(at), weight(w));
     }
   }
 
@@ -104,28 +117,30 @@ struct AnyBlock {
                              int8_t* output) const {
     for (uint32_t x = 0; x < width; ++x, output += out_channels) {
       Sums sums = {{block.bias[0], block.bias[1], block.bias[2], block.bias[3]}};
-      sum(x, sums.s);
+      sum(x, &sums);
       vstrbq_p_s8(output, Clamped(Output(sums, block, q.zero_point), q), lanes);
     }
   }
 };
 
-// The smallest of the weights of up to 16 channels.
-int8_t Smallest(const int8_t* weights, uint32_t taps, uint32_t pitch, mve_pred16_t lanes) {
+// The weights of up to 16 channels into a block, if there are no more than nine; the smallest of them.
+int8_t TakeWeights(const int8_t* weights, uint32_t taps, uint32_t pitch, mve_pred16_t lanes, Block3x3* block) {
   int8x16_t smallest = vdupq_n_s8(0);
-  for (; taps > 0; --taps, weights += pitch) smallest = vminq_s8(smallest, vldrbq_z_s8(weights, lanes));
+  const bool take = taps <= 9;
+  int8_t* to = block->weights[0];
+  for (; taps > 0; --taps, weights += pitch) {
+    const int8x16_t w = vldrbq_z_s8(weights, lanes);
+    smallest = vminq_s8(smallest, w);
+    vstrbq_s8(to, w);
+    if (take) to += kBlock;
+  }
   return vminvq_s8(0, smallest);
 }
 
-// One row of up to 16 channels of a 3x3 convolution without multiplier, no weight of which is -128. Also fills the
-// weights of the block.
+// One row of up to 16 channels of a 3x3 convolution without multiplier, no weight of which is -128.
 template <Scaling kScaling, bool kWhole>
-[[gnu::noinline]] void Row3x3(const TflfuseWindow& window, const int8_t* weights, uint32_t first, mve_pred16_t lanes,
-            const TflfuseQuantization& q, uint32_t width, Block3x3* block, int8_t* output) {
-  for (int8_t(&tap)[kBlock] : block->weights) {
-    vstrbq_s8(tap, vldrbq_z_s8(weights, lanes));
-    weights += window.channels;
-  }
+[[gnu::noinline]] void Row3x3(const TflfuseWindow& window, uint32_t first, mve_pred16_t lanes,
+                              const TflfuseQuantization& q, uint32_t width, Block3x3* block, int8_t* output) {
   const Row rows[] = {RowOf(window, 0), RowOf(window, 1), RowOf(window, 2)};
   for (int k = 0; k < 3; ++k) block->steps[k] = static_cast<int32_t>(rows[k].stride - 2 * window.dilation);
   const int8_t *a = rows[0].begin + first, *b = rows[1].begin + first, *c = rows[2].begin + first;
@@ -171,11 +186,11 @@ extern "C" void tflfuse_depthwise_row(const TflfuseWindow* window, const int8_t*
   for (uint32_t at = 0; at < out_channels; at += kBlock) {
     // The last block begins earlier rather than to be incomplete.
     const uint32_t first = at + n <= out_channels ? at : out_channels - n;
-    const bool pairs = Smallest(weights + first, taps, out_channels, lanes) > -128;
     Block3x3 block;
     Fill(q, first, n, &block);
+    const bool pairs = TakeWeights(weights + first, taps, out_channels, lanes, &block) > -128;
     if (pairs && is_3x3) {
-      row_3x3(*window, weights + first, first, lanes, q, width, &block, output + first);
+      row_3x3(*window, first, lanes, q, width, &block, output + first);
     } else if (multiplier == 1) {
       const AnyBlock<false> any = {*window, weights + first, first, out_channels, vdupq_n_u8(0), lanes, pairs};
       any.row(block, q, width, output + first);
