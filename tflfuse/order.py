@@ -17,6 +17,9 @@ from .plan import EFFECTS, View
 MOST_STATES = 20_000
 """Sets of operators looked at before the search gives up."""
 
+MOST_TRIED = 300_000
+"""Operators tried after those sets: of 300 branches side by side, each set would have hundreds that may run next."""
+
 
 class _Graph:
     """size, readers: of the tensors by number; readers as a bit for each operator, one more for who reads the results.
@@ -70,7 +73,8 @@ def least_order(view: View) -> list[Operator] | None:
     complete = (1 << graph.count) - 1
     heap = [(0, 0, 0, graph.begin, -1, 0)]  # peak, operators left, done, held, the last operator, done before it
     came: dict[int, tuple[int, int]] = {}
-    while heap and len(came) < MOST_STATES:
+    tried = 0
+    while heap and len(came) < MOST_STATES and tried < MOST_TRIED:
         peak, _, done, held, last, before = heappop(heap)
         if peak >= now:
             return None
@@ -79,7 +83,9 @@ def least_order(view: View) -> list[Operator] | None:
         came[done] = last, before
         if done == complete:
             return [operators[k] for k in _path(came, complete)]
-        for k, during, then in _next(graph, done, held, peak):
+        following = _next(graph, done, held, peak)
+        tried += len(following)
+        for k, during, then in following:
             after = done | 1 << k
             if after not in came:
                 heappush(heap, (max(peak, during), graph.count - after.bit_count(), after, then, k, done))
