@@ -5,15 +5,13 @@
 #ifdef TFLFUSE_ARM_MVE
 
 #include "conv_narrow.h"
-#include "dot.h"
-#include "lanes.h"
+#include "conv_packed.h"
+#include "conv_threes.h"
 
 namespace tflfuse {
 namespace {
 
-constexpr uint32_t kChannels = 4;  // output channels computed together: one vector register of sums
 constexpr uint32_t kBytes = 16;    // of a window, in a vector register
-constexpr uint32_t kOverlapped = 160;  // bytes of a window up to which it is faster to compute some twice
 
 // Rows of the windows that lie the same way, above, in or below the plane, and where the weights for them begin.
 struct Part {
@@ -56,27 +54,6 @@ Shape ShapeOf(const TflfuseWindow& window, uint32_t pixels, uint32_t channels) {
   }
   return shape;
 }
-
-// Four output channels from those on that weights and bias belong to. Where there are fewer, n, the last one stands for
-// those that are missing.
-inline void SetChannels(const int8_t* weights, uint32_t pitch, const int32_t* bias, uint32_t n, Quad* quad) {
-  constexpr uint32_t kOrder[] = {0, 2, 1, 3};
-  for (uint32_t c = 0; c < kChannels; ++c) {
-    const uint32_t channel = kOrder[c] < n ? kOrder[c] : n - 1;
-    quad->weights[c] = weights + channel * pitch;
-    quad->bias[c] = bias[channel];
-  }
-}
-
-// How the sums of up to four channels become int8.
-struct Quantizer {
-  int32x4_t multiplier;
-  int32x4_t shift;
-  int32_t zero_point;
-  int32_t clamp_min;
-  int32_t clamp_max;
-  uint32_t n;
-};
 
 // The output of one pixel from its sums. But for kAny, there are four channels and no clamps but those of int8.
 template <Scaling kScaling>
@@ -143,28 +120,6 @@ template <int kFirst>
   return two;
 }
 
-// Three windows at a time, of windows that have one row, or several within the plane. The number of pixels that are left.
-template <Scaling kScaling, bool kFlat>
-inline uint32_t ConvolveMost(const Shape& shape, const Quantizer& quantizer, Quad* quad) {
-  constexpr bool kIsClamped = kScaling == Scaling::kClamped;
-  const uint32_t left = shape.pixels % 3;
-  uint32_t threes = shape.pixels / 3;
-  if (threes == 0) return left;
-  // The last three begin earlier where that is faster than to be two or twice two.
-  const bool again = left > 0 && quad->length <= kOverlapped;
-  if (left == 1 && !again) --threes;
-  for (uint32_t done = 0; threes > 0; threes = again && done == 1 ? 1 : 0) {
-    quad->threes = threes;
-    ConvolveThrees<kFlat, kIsClamped>(quad, quantizer.multiplier, quantizer.shift);
-    if (!again || ++done == 2) continue;
-    const uint32_t back = 3 - left;
-    quad->windows -= back * quad->stride;
-    quad->rows.offset -= back * quad->stride;
-    quad->output -= back * quad->pitch;
-  }
-  return again ? 0 : left == 1 ? 4 : left;
-}
-
 // A whole row of four output channels.
 template <Scaling kScaling>
 inline void Convolve(Shape* shape, const Quantizer& quantizer, Quad* quad) {
@@ -174,11 +129,11 @@ inline void Convolve(Shape* shape, const Quantizer& quantizer, Quad* quad) {
       ConvolveNarrow(*quad, quantizer.multiplier, quantizer.shift, shape->pixels);
       return;
     }
-    left = ConvolveMost<kScaling, true>(*shape, quantizer, quad);
+    left = ConvolveMost<kScaling, true>(shape->pixels, quantizer, quad);
   } else if (kScaling != Scaling::kAny && shape->whole) {
     quad->rows = shape->parts[0].rows;
     quad->rows.offset = 0;
-    left = ConvolveMost<kScaling, false>(*shape, quantizer, quad);
+    left = ConvolveMost<kScaling, false>(shape->pixels, quantizer, quad);
   }
   int8_t* output = quad->output;
   uint32_t x = shape->pixels - left;
@@ -229,6 +184,12 @@ extern "C" void tflfuse_conv_row(const TflfuseWindow* window, const int8_t* weig
   const TflfuseQuantization& q = *quantization;
   const bool limited = q.clamp_min > -128 || q.clamp_max < 127;
   const Scaling scaling = out_channels < kChannels || limited ? Scaling::kAny : ScalingOf(q, out_channels);
+  if (scaling != Scaling::kAny && IsPacked(*window, width)) {
+    const auto convolve = scaling == Scaling::kClamped ? ConvolvePacked<Scaling::kClamped>
+                                                       : ConvolvePacked<Scaling::kRight>;
+    convolve(*window, q, weights, width, out_channels, output);
+    return;
+  }
   const auto convolve = scaling == Scaling::kClamped ? ConvolveAll<Scaling::kClamped>
                         : scaling == Scaling::kRight ? ConvolveAll<Scaling::kRight>
                                                      : ConvolveAll<Scaling::kAny>;
