@@ -11,16 +11,21 @@ namespace tflfuse {
 // Channels that are summed together: one vector register of bytes.
 constexpr uint32_t kBlock = 16;
 
-// What up to 16 channels need; zeros where there are fewer. Lane i of the k-th vector belongs to channel 4 * i + k.
-struct Block3x3 {
-  int8_t weights[9][kBlock];
+// How the sums of up to 16 channels begin, and become int8; zeros where there are fewer. Lane i of the k-th vector
+// belongs to channel 4 * i + k.
+struct Parameters {
   int32x4_t bias[4];
   int32x4_t multiplier[4];
   int32x4_t shifts;  // byte k of lane i
+};
+
+struct Block3x3 {
+  int8_t weights[9][kBlock];
+  Parameters parameters;
   int32_t steps[3];  // in each row from the last column of a window to the first one of the next
 };
-static_assert(offsetof(Block3x3, bias) == 144 && offsetof(Block3x3, multiplier) == 208 &&
-                  offsetof(Block3x3, shifts) == 272 && offsetof(Block3x3, steps) == 288,
+static_assert(offsetof(Block3x3, parameters) == 144 && offsetof(Parameters, multiplier) == 64 &&
+                  offsetof(Parameters, shifts) == 128 && offsetof(Block3x3, steps) == 288,
               "the assembly below knows the places");
 
 // Lane i of s[k] belongs to channel 4 * i + k.
