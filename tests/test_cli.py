@@ -146,13 +146,16 @@ def test_what_cannot_be_read_or_written_is_exit_2(arguments: list[str], model: P
 
 
 @pytest.mark.parametrize("arguments", [[], ["in.tflite"], ["a", "b", "--verify", "0"], ["a", "b", "--verify", "x"],
+                                       ["a", "b", "--verify", "99999999999999999999"],
                                        ["a", "b", "--nonsense"], ["a", "b", "-q", "-v"],
                                        ["a", "b", "--verify", "2", "--no-verify"], ["a", "b", "--arena", "-4"],
                                        ["a", "b", "--arena", "9", "--no-verify"]])
 def test_bad_arguments_are_exit_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         cli.main(arguments)
-    assert stopped.value.code == 2 and capsys.readouterr().out == ""
+    said = capsys.readouterr()
+    assert stopped.value.code == 2 and said.out == ""
+    assert said.err.startswith("tflfuse: ") and said.err.count("\n") == 1
 
 
 def test_a_budget_that_nothing_fits_is_exit_4(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

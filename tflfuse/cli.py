@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -36,8 +37,18 @@ class OverBudget(TflfuseError):
     """The fused model's arena is larger than --arena."""
 
 
+MOST = (1 << 31) - 1
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong with the arguments in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"tflfuse: {message} (--help shows the options)\n")
+
+
 def parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser("python -m tflfuse", epilog=EXAMPLES, formatter_class=argparse.RawTextHelpFormatter,
+    p = Parser("python -m tflfuse", epilog=EXAMPLES, formatter_class=argparse.RawTextHelpFormatter,
                                 description="Fuse the layers of a .tflite model for microcontrollers.")
     p.add_argument("input", metavar="IN", type=Path, help="the .tflite file to read")
     p.add_argument("output", metavar="OUT", type=Path, nargs="?", help="the .tflite file to write; may be IN")
@@ -48,11 +59,11 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--explain", action="store_true", help="show every step and every refusal, write nothing")
     p.add_argument("--lower", action="store_true", help="turn fused operators back into builtin ones")
     proof = p.add_mutually_exclusive_group()
-    proof.add_argument("--verify", metavar="N", type=at_least_one, default=4,
+    proof.add_argument("--verify", metavar="N", type=a_count, default=4,
                        help="random inputs to compare the outputs on, besides the extreme ones (default 4)")
     proof.add_argument("--no-verify", action="store_true", help="do not run the models")
     p.add_argument("--json", metavar="FILE", type=Path, help="write the whole report here")
-    p.add_argument("--arena", metavar="BYTES", type=at_least_one,
+    p.add_argument("--arena", metavar="BYTES", type=a_count,
                    help="of what fits into this arena, make the model that moves fewest bytes; exit 4 if nothing fits")
     p.add_argument("--resolver", metavar="FILE.h", type=Path,
                    help="write a resolver with exactly the operators of OUT, for TFLM's MicroInterpreter")
@@ -66,10 +77,10 @@ def parser() -> argparse.ArgumentParser:
     return p
 
 
-def at_least_one(text: str) -> int:
+def a_count(text: str) -> int:
     number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    if not 1 <= number <= MOST:
+        raise argparse.ArgumentTypeError(f"{text} is not between 1 and {MOST:,}")
     return number
 
 

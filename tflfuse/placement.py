@@ -20,6 +20,10 @@ TRIES, STARTS, MOST_STARTS = 2500, 4, 16
 more than a hundredth is missing."""
 
 
+MOST_WORK = 20_000_000
+"""Pairs of blocks looked at in one search: an order of n blocks takes up to n * n. Wide graphs get fewer tries."""
+
+
 @dataclass(eq=False)
 class Block:
     """size: bytes. first, last: the times between which it is needed."""
@@ -148,6 +152,7 @@ def highest(taken: list[tuple[int, int]], most: int) -> int:
 def place(problem: Problem, tries: int = TRIES, starts: int = STARTS, most: int = MOST_STARTS) -> list[int]:
     """The best offsets found, a multiple of STEP for each block. most: starts if more than a hundredth is missing."""
     bound = problem.bound()
+    tries = min(tries, MOST_WORK // max(1, len(problem.blocks)) ** 2 + 1)
     found = [(problem.placed(order), order) for order in orders(problem)]
     offsets, order = min(found, key=lambda pair: problem.price(pair[0]))
     begin = [order, *outward(problem)]

@@ -90,6 +90,9 @@ class Fitted:
     variance: Array
 
 
+MOST_CHANNELS = 8192
+
+
 def fit(weights: Array, bias: Array, candidates: Sequence[Array], inputs: Inputs, out_scale: float, kernel: Kernel,
         one_scale: bool) -> Fitted:
     """Integers for real weights [channels, weights] and bias [channels].
@@ -152,7 +155,12 @@ def check_range(fitted: Fitted, inputs: Inputs, out_scale: float, kernel: Kernel
 
 
 def accumulators(integers: Array, bias: Array, inputs: Inputs, sign: Array | float = 1.0) -> Array:
-    """Whole sums [points, channels] at POINTS of their distribution; sign -1 runs through them downwards."""
+    """Whole sums [points, channels] at POINTS of their distribution; sign -1 runs through them downwards.
+
+    Refused for more than MOST_CHANNELS: an array of all points would take more memory than a rewrite should.
+    """
+    if len(integers) > MOST_CHANNELS:
+        raise Refused(f"the rounding of more than {MOST_CHANNELS:,} output channels is not estimated")
     mean = integers.sum(1) * inputs.mean / inputs.scale + bias
     deviation = np.sqrt((integers ** 2).sum(1) * inputs.variance) / inputs.scale
     sums: Array = np.rint(mean + POINTS[:, None] * sign * deviation)
