@@ -276,3 +276,16 @@ def test_without_the_kernels_fused_operators_are_not_written_unproved(model: Pat
     assert cli.main([str(model), str(out), "--builtin-only", "-q"]) == 0
     assert cli.main([str(model), str(out), "--no-verify", "-q"]) == 0
     assert names(flatbuffer.read(out.read_bytes())) == FUSED
+
+
+def test_builtin_only_refuses_a_model_that_is_fused_already(model: Path, tmp_path: Path,
+                                                            capsys: pytest.CaptureFixture[str]) -> None:
+    fused, out = tmp_path / "fused.tflite", tmp_path / "out.tflite"
+    assert cli.main([str(model), str(fused), "-q"]) == 0
+    assert cli.main([str(fused), "-q", str(out), "--builtin-only"]) == 2 and not out.exists()
+    assert "it has 1 fused operators already; lower it first" in capsys.readouterr().err
+
+
+def test_options_may_stand_between_the_files(model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.tflite"
+    assert cli.main([str(model), "-q", "--no-verify", str(out)]) == 0 and out.exists()

@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     p = Parser("python -m tflfuse", epilog=EXAMPLES, formatter_class=argparse.RawTextHelpFormatter,
-                                description="Fuse the layers of a .tflite model for microcontrollers.")
+               description="Fuse the layers of a .tflite model for microcontrollers.")
     p.add_argument("input", metavar="IN", type=Path, help="the .tflite file to read")
     p.add_argument("output", metavar="OUT", type=Path, nargs="?", help="the .tflite file to write; may be IN")
     p.add_argument("--builtin-only", action="store_true", help="use no custom operators: the result runs anywhere")
@@ -57,14 +57,15 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--keep-dynamic", action="store_true", help="keep open (batch) dimensions open")
     p.add_argument("--no-memory-plan", action="store_true", help="leave it to TFLM where tensors lie in the arena")
     p.add_argument("--explain", action="store_true", help="show every step and every refusal, write nothing")
-    p.add_argument("--lower", action="store_true", help="turn fused operators back into builtin ones")
+    p.add_argument("--lower", action="store_true", help="only turn fused operators back into builtin ones")
     proof = p.add_mutually_exclusive_group()
     proof.add_argument("--verify", metavar="N", type=a_count, default=4,
                        help="random inputs to compare the outputs on, besides the extreme ones (default 4)")
     proof.add_argument("--no-verify", action="store_true", help="do not run the models")
     p.add_argument("--json", metavar="FILE", type=Path, help="write the whole report here")
     p.add_argument("--arena", metavar="BYTES", type=a_count,
-                   help="of what fits into this arena, make the model that moves fewest bytes; exit 4 if nothing fits")
+                   help="of what fits into this arena (of the 64-bit interpreter, the line 'arena'), make the model\n"
+                        "that moves fewest bytes; exit 4 if nothing fits; needs the model to be run")
     p.add_argument("--resolver", metavar="FILE.h", type=Path,
                    help="write a resolver with exactly the operators of OUT, for TFLM's MicroInterpreter")
     p.add_argument("--c-array", metavar="FILE.cc", type=Path,
@@ -78,6 +79,8 @@ def parser() -> argparse.ArgumentParser:
 
 
 def a_count(text: str) -> int:
+    if not text.lstrip("+-").isdecimal():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number")
     number = int(text)
     if not 1 <= number <= MOST:
         raise argparse.ArgumentTypeError(f"{text} is not between 1 and {MOST:,}")
@@ -86,7 +89,7 @@ def a_count(text: str) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     p = parser()
-    args = p.parse_args(arguments)
+    args = p.parse_intermixed_args(arguments)
     if args.output is None and not args.explain:
         p.error("OUT is missing (only --explain does without)")
     if args.explain and (args.resolver or args.c_array or args.sketch):

@@ -15,6 +15,7 @@ from .fusions.arrange import arranged
 from .ir import Model
 from .lowering import lower_chain
 from .memory_report import Memory
+from .packing import CUSTOM
 from .pattern import Rule, Sweep
 from .plan import Key, Plan, Refusal, Step, apply, rewrite
 from .report import Report
@@ -36,10 +37,12 @@ def fuse(model: bytes, custom_ops: bool = True, exact: bool = False, keep_dynami
     arena: bytes that the arena may have; of what fits, the model that moves fewest bytes is made, the smallest where
     nothing fits or none is given.
     excluded: steps not to take, see Step.key. progress: called with what each round did.
-    Raises BadModel with one line where the bytes are no valid model.
+    Raises BadModel with one line where the bytes are no valid model, or one with fused operators without custom_ops.
     """
     graph = flatbuffer.read(model)
     before, needed = operator_counts(graph), needs_of(graph)
+    if not custom_ops and before[CUSTOM]:
+        raise BadModel(f"it has {before[CUSTOM]} fused operators already; lower it first to have builtin ones again")
     fixed = next((m for m in graph.metadata or () if m.name in NUMBERS_TENSORS), None)
     if fixed is not None and fixed.name is not None:
         reason = f"its metadata {fixed.name.decode()} refers to tensors by number"

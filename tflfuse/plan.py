@@ -134,7 +134,7 @@ class View:
                 if len(self.readers[value]) > 1:
                     raise Refused("its result has more than one reader", at=operator)
 
-    def check_replacement(self, match: Match, new: Replacement) -> None:
+    def check_replacement(self, rule: Rule, match: Match, new: Replacement) -> None:
         """Refuse a value that cannot stand for the root's output; fail on a rule that breaks its contract."""
         result = match.root.outputs[0]
         if new.operators:
@@ -142,6 +142,8 @@ class View:
         elif result.is_variable or new.alias is not None and new.alias.is_variable:
             raise Refused("a variable's value depends on the order", at=match.root)
         elif new.alias is not None:
+            gone = {t for o in match.operators if o is match.root or not rule.shared for t in o.outputs}
+            assert new.alias not in gone, "a rule must not name a value that goes with its match"
             if result in self.results and (new.alias in self.results or new.alias not in self.producers):
                 raise Refused("it connects an input or a constant, or another output, with an output of the model")
         else:
@@ -222,7 +224,7 @@ def first_accepted(rule: Rule, root: Operator, view: View, exact: bool, excluded
             new = rule.build(match)
             if exact and not new.exact:
                 raise Refused("the result would not be the same bits")
-            view.check_replacement(match, new)
+            view.check_replacement(rule, match, new)
         except Refused as refused:
             declined.append(replace(refusal_of(rule.name, root, refused), operators=match.operators))
             continue
