@@ -26,6 +26,10 @@ NO_VALUE = 255
 """In place of a value's number."""
 NO_OFFSET = 4294967295
 """In place of an offset."""
+BEHIND_WEIGHTS = 3
+"""Bytes behind a CONV's weights that may be read with them, whatever they are."""
+PLAIN_SUM = 536870912
+"""2^29: no bias and no sum of products is larger in a plain stage."""
 STATE_BYTES = 8
 """Bytes at the start of the scratch memory for each stage."""
 ROW_BYTES = 8
@@ -40,7 +44,7 @@ class Kind(IntEnum):
     COPY = 0
     """A row of an outside tensor into a ring row with columns beside it."""
     CONV = 1
-    """weights [out_c][kernel_h][kernel_w][in_c]."""
+    """weights [out_c][kernel_h][kernel_w][in_c], BEHIND_WEIGHTS bytes before the end of the constants."""
     DEPTHWISE = 2
     """weights [kernel_h][kernel_w][out_c]; output channel ic * M + m."""
     ADD = 3
@@ -169,6 +173,8 @@ class StageRecord:
     """Smallest output."""
     clamp_max: int = 127
     """Largest output."""
+    plain: int = 0
+    """CONV, DEPTHWISE: 1 where every multiplier is 0 or >= 2^30, every shift -23 .. -1 and PLAIN_SUM holds."""
     multiplier: int = 0
     """ADD, MEAN, MUL: output multiplier, 31 fraction bits."""
     shift: int = 0
@@ -192,8 +198,8 @@ class StageRecord:
     scratch: int = NO_OFFSET
     """Pad segment or int32 accumulators in scratch memory."""
 
-    LAYOUT: ClassVar[struct.Struct] = struct.Struct("<BBBHHHHHHHHHbbibibibIIIII")
-    SIZE: ClassVar[int] = 58
+    LAYOUT: ClassVar[struct.Struct] = struct.Struct("<BBBHHHHHHHHHbbBibibibIIIII")
+    SIZE: ClassVar[int] = 59
 
     def pack(self) -> bytes:
         """The record's bytes; struct.error where a field does not fit."""

@@ -16,11 +16,12 @@ from tflite import TensorType
 from .chain import (AveragePool, Chain, Convolution, Depthwise, GlobalAverage, Link, MaxPool, Mean, Multiply, Pad, Pool,
                     Slice, Stage, Table, Transpose, Value, Window)
 from .chain import Add as AddStage
-from .chain_codec import NO_OFFSET, NO_VALUE, OPERATOR, Header, Kind, StageRecord, ValueRecord
+from .chain_codec import BEHIND_WEIGHTS, NO_OFFSET, NO_VALUE, OPERATOR, Header, Kind, StageRecord, ValueRecord
 from .errors import BadModel
 from .ir import BUILTIN_OF_NAME, NAME_OF_BUILTIN, Array, Buffer, Operator, OperatorCode, Tensor
 from .layout import Copy, laid_out
 from .numerics import AddParameters
+from .plain import as_quantized, is_plain, made_plain
 from .tables import Elementwise, Scalar
 
 CUSTOM = f"CUSTOM:{OPERATOR}"
@@ -67,6 +68,8 @@ def pack_together(chains: Sequence[Chain]) -> tuple[list[bytes], Array]:
     packed = [_records(chain, constants) for chain in chains]
     if not constants.data:
         constants.add(bytes(4))  # the operand is there even where no stage has constants
+    if any(type(link.stage) is Convolution for chain in chains for link in chain.links):
+        constants.data += bytes(BEHIND_WEIGHTS)
     headers = (replace(header, constants_bytes=len(constants.data)).pack() for header, _ in packed)
     options = [header + records for header, (_, records) in zip(headers, packed, strict=True)]
     return options, np.frombuffer(bytes(constants.data), np.int8)
@@ -105,9 +108,10 @@ def _record(link: Link, scratch: int, constants: Constants) -> StageRecord:
     stage = link.stage
     kind, source = KIND_OF[type(stage)], link.reads[0]
     if isinstance(stage, Convolution):
+        stage = made_plain(stage)
         return StageRecord(
             kind=kind, input=source, **vars(stage.window), clamp_min=stage.low, clamp_max=stage.high, scratch=scratch,
-            weights=constants.add(stage.weights), bias=constants.add(stage.bias),
+            plain=int(is_plain(stage)), weights=constants.add(stage.weights), bias=constants.add(stage.bias),
             multipliers=constants.add(stage.multipliers), shifts=constants.add(stage.shifts))
     if isinstance(stage, Pool):
         return StageRecord(kind=kind, input=source, **vars(stage.window), clamp_min=stage.low, clamp_max=stage.high)
@@ -191,8 +195,10 @@ def _stage(record: StageRecord, source: Value, out: Value, constants: Array) -> 
         shape = ((out.channels, window.kernel_h, window.kernel_w, source.channels) if kind == Kind.CONV
                  else (window.kernel_h, window.kernel_w, out.channels))
         made = Convolution if kind == Kind.CONV else Depthwise
+        multipliers = array(record.multipliers, "<i4", out.channels)
+        shifts = as_quantized(multipliers, array(record.shifts, "i1", out.channels))
         return made(out, window, array(record.weights, "i1", *shape), array(record.bias, "<i4", out.channels),
-                    array(record.multipliers, "<i4", out.channels), array(record.shifts, "i1", out.channels), *clamp)
+                    multipliers, shifts, *clamp)
     if kind in (Kind.AVERAGE_POOL, Kind.MAX_POOL):
         return (AveragePool if kind == Kind.AVERAGE_POOL else MaxPool)(out, window, *clamp)
     if kind == Kind.ADD:

@@ -43,6 +43,17 @@ void* memcpy(void* to, const void* from, size_t n) {
   return to;
 }
 
+// What Clang makes of copies of structs.
+void __hexagon_memcpy_likely_aligned_min32bytes_mult8bytes(void* to, const void* from, size_t n) { memcpy(to, from, n); }
+
+void* memmove(void* to, const void* from, size_t n) {
+  uint8_t* target = static_cast<uint8_t*>(to);
+  const uint8_t* source = static_cast<const uint8_t*>(from);
+  if (target < source) return memcpy(to, from, n);
+  while (n-- > 0) target[n] = source[n];
+  return to;
+}
+
 void* memset(void* to, int value, size_t n) {
   uint8_t* target = static_cast<uint8_t*>(to);
   for (size_t i = 0; i < n; ++i) target[i] = static_cast<uint8_t>(value);

@@ -11,6 +11,11 @@
 #define TFLFUSE_HAS_ADD_ROW
 #define TFLFUSE_HAS_TABLE_ROW
 #define TFLFUSE_HAS_ACCUMULATE_ROW
+#elif defined(__ARM_FEATURE_DSP) && defined(__thumb2__)
+#define TFLFUSE_ARM_DSP
+#define TFLFUSE_HAS_CONV_ROW
+#define TFLFUSE_HAS_DEPTHWISE_ROW
+#define TFLFUSE_HAS_ADD_ROW
 #elif defined(__HVX__) && __HVX_LENGTH__ == 128
 #define TFLFUSE_HEXAGON_HVX
 #define TFLFUSE_HAS_CONV_ROW

@@ -16,6 +16,8 @@ constexpr uint32_t kMaxInputs = 16u;  // Outside tensors of one chain.
 constexpr uint32_t kMaxWindow = 131071u;  // Elements in a window: 2^31 / 2^14, so that a sum cannot overflow.
 constexpr uint32_t kNoValue = 255u;  // In place of a value's number.
 constexpr uint32_t kNoOffset = 4294967295u;  // In place of an offset.
+constexpr uint32_t kBehindWeights = 3u;  // Bytes behind a CONV's weights that may be read with them, whatever they are.
+constexpr uint32_t kPlainSum = 536870912u;  // 2^29: no bias and no sum of products is larger in a plain stage.
 constexpr uint32_t kStateBytes = 8u;  // Bytes at the start of the scratch memory for each stage.
 constexpr uint32_t kRowBytes = 8u;  // Bytes for each of rows_max row pointers, behind the stages' state.
 constexpr uint32_t kAddLeftShift = 20u;  // Bits by which ADD scales its operands up, as TFLM does.
@@ -23,7 +25,7 @@ constexpr uint32_t kAddLeftShift = 20u;  // Bits by which ADD scales its operand
 // What a stage computes.
 enum class Kind : uint8_t {
   kCopy = 0,  // A row of an outside tensor into a ring row with columns beside it.
-  kConv = 1,  // weights [out_c][kernel_h][kernel_w][in_c].
+  kConv = 1,  // weights [out_c][kernel_h][kernel_w][in_c], BEHIND_WEIGHTS bytes before the end of the constants.
   kDepthwise = 2,  // weights [kernel_h][kernel_w][out_c]; output channel ic * M + m.
   kAdd = 3,  // Of two values, or of one and the int32 [channels] at bias, scaled already.
   kAveragePool = 4,  // Padding is not counted.
@@ -140,6 +142,7 @@ struct StageRecord {
   uint16_t pad_front;  // PAD, SLICE: channels in front.
   int8_t clamp_min;  // Smallest output.
   int8_t clamp_max;  // Largest output.
+  uint8_t plain;  // CONV, DEPTHWISE: 1 where every multiplier is 0 or >= 2^30, every shift -23 .. -1 and PLAIN_SUM holds.
   int32_t multiplier;  // ADD, MEAN, MUL: output multiplier, 31 fraction bits.
   int8_t shift;  // Its power of two, -31 .. 30.
   int32_t input_multiplier;  // ADD: of the first operand.
@@ -152,7 +155,7 @@ struct StageRecord {
   uint32_t shifts;  // int8 [out_c] in the constants.
   uint32_t scratch;  // Pad segment or int32 accumulators in scratch memory.
 };
-constexpr uint32_t kStageRecordBytes = 58u;
+constexpr uint32_t kStageRecordBytes = 59u;
 
 // Where each field of it begins.
 namespace at_StageRecord {
@@ -170,17 +173,18 @@ constexpr uint32_t pad_left = 17u;
 constexpr uint32_t pad_front = 19u;
 constexpr uint32_t clamp_min = 21u;
 constexpr uint32_t clamp_max = 22u;
-constexpr uint32_t multiplier = 23u;
-constexpr uint32_t shift = 27u;
-constexpr uint32_t input_multiplier = 28u;
-constexpr uint32_t input_shift = 32u;
-constexpr uint32_t other_multiplier = 33u;
-constexpr uint32_t other_shift = 37u;
-constexpr uint32_t weights = 38u;
-constexpr uint32_t bias = 42u;
-constexpr uint32_t multipliers = 46u;
-constexpr uint32_t shifts = 50u;
-constexpr uint32_t scratch = 54u;
+constexpr uint32_t plain = 23u;
+constexpr uint32_t multiplier = 24u;
+constexpr uint32_t shift = 28u;
+constexpr uint32_t input_multiplier = 29u;
+constexpr uint32_t input_shift = 33u;
+constexpr uint32_t other_multiplier = 34u;
+constexpr uint32_t other_shift = 38u;
+constexpr uint32_t weights = 39u;
+constexpr uint32_t bias = 43u;
+constexpr uint32_t multipliers = 47u;
+constexpr uint32_t shifts = 51u;
+constexpr uint32_t scratch = 55u;
 }  // namespace at_StageRecord
 
 inline StageRecord ReadStageRecord(const uint8_t* p) {
@@ -199,6 +203,7 @@ inline StageRecord ReadStageRecord(const uint8_t* p) {
   record.pad_front = Read_u16(p + at_StageRecord::pad_front);
   record.clamp_min = Read_i8(p + at_StageRecord::clamp_min);
   record.clamp_max = Read_i8(p + at_StageRecord::clamp_max);
+  record.plain = Read_u8(p + at_StageRecord::plain);
   record.multiplier = Read_i32(p + at_StageRecord::multiplier);
   record.shift = Read_i8(p + at_StageRecord::shift);
   record.input_multiplier = Read_i32(p + at_StageRecord::input_multiplier);

@@ -59,15 +59,24 @@ const char* CheckValue(const Check& check, uint32_t v, uint64_t tensor_bytes) {
   return nullptr;
 }
 
-const char* CheckMultipliers(const Check& check, const StageRecord& stage, uint32_t channels) {
+// What lets a kernel round the short way.
+bool IsPlain(int32_t bias, int32_t multiplier, int32_t shift) {
+  const int32_t most = kPlainSum;
+  return bias > -most && bias < most && (multiplier == 0 || multiplier >= 1 << 30) && shift >= -23 && shift < 0;
+}
+
+const char* CheckMultipliers(const Check& check, const StageRecord& stage, uint32_t window, uint32_t channels) {
   TFLFUSE_EXPECT(InConstants(check, stage.bias, uint64_t{4} * channels, 4) &&
                      InConstants(check, stage.multipliers, uint64_t{4} * channels, 4) &&
                      InConstants(check, stage.shifts, channels, 1),
                  "biases, multipliers or shifts lie outside the constants");
   const uint8_t* constants = static_cast<const uint8_t*>(static_cast<const void*>(check.constants));
+  TFLFUSE_EXPECT(stage.plain == 0 || window << 14 <= kPlainSum, "a window is too large to be plain");
   for (uint32_t c = 0; c < channels; ++c) {
-    TFLFUSE_EXPECT(Read_i32(constants + stage.multipliers + 4 * c) >= 0 && IsShift(check.constants[stage.shifts + c]),
-                   "a multiplier or shift is out of range");
+    const int32_t multiplier = Read_i32(constants + stage.multipliers + 4 * c), shift = check.constants[stage.shifts + c];
+    TFLFUSE_EXPECT(multiplier >= 0 && IsShift(shift), "a multiplier or shift is out of range");
+    TFLFUSE_EXPECT(stage.plain == 0 || IsPlain(Read_i32(constants + stage.bias + 4 * c), multiplier, shift),
+                   "a bias, multiplier or shift is not plain");
   }
   return nullptr;
 }
@@ -93,8 +102,9 @@ const char* CheckConvolution(const Check& check, const Stage& stage) {
   const uint64_t taps = static_cast<uint64_t>(s.kernel_h) * s.kernel_w;
   const uint64_t window = taps * (depthwise ? 1u : stage.in.channels);
   TFLFUSE_EXPECT(window <= kMaxWindow, "a window is too large");
-  TFLFUSE_EXPECT(InConstants(check, s.weights, window * stage.out.channels, 1), "weights lie outside the constants");
-  TFLFUSE_EXPECT_NULL(CheckMultipliers(check, s, stage.out.channels));
+  const uint64_t bytes = window * stage.out.channels + (depthwise ? 0 : kBehindWeights);
+  TFLFUSE_EXPECT(InConstants(check, s.weights, bytes, 1), "weights lie outside the constants");
+  TFLFUSE_EXPECT_NULL(CheckMultipliers(check, s, static_cast<uint32_t>(window), stage.out.channels));
   const uint32_t span = (s.kernel_w - 1u) * s.dilation_w;
   const uint32_t last = (stage.out.width - 1u) * s.stride_w + span;  // pad_left too far right
   TFLFUSE_EXPECT(s.pad_left <= stage.in.pad_left &&

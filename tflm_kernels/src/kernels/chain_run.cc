@@ -18,6 +18,7 @@
 #include "table_row.h"
 #include "transpose_row.h"
 
+// Functions are kept apart so that the stack holds nothing but what the kernel at work needs.
 namespace tflfuse {
 namespace {
 
@@ -77,10 +78,11 @@ uint32_t SegmentBytes(const StageRecord& stage, const ValueRecord& in) {
 TflfuseQuantization QuantizationOf(const Run& run, const Work& work) {
   const StageRecord& s = work.stage;
   return {Constant<int32_t>(run, s.bias), Constant<int32_t>(run, s.multipliers), Constant<int8_t>(run, s.shifts),
-          work.out.zero_point,            s.clamp_min,                           s.clamp_max};
+          work.out.zero_point,            s.clamp_min,                           s.clamp_max,
+          s.plain};
 }
 
-void Convolve(const Run& run, const Work& work) {
+[[gnu::noinline]] void Convolve(const Run& run, const Work& work) {
   const StageRecord& s = work.stage;
   const uint32_t channels = work.in.channels;
   TflfuseWindow window = {run.rows, s.kernel_h, s.kernel_w, 0, 0, s.stride_w * channels, s.dilation_w * channels,
@@ -103,7 +105,7 @@ void Convolve(const Run& run, const Work& work) {
   }
 }
 
-void Pool(const Run& run, const Work& work) {
+[[gnu::noinline]] void Pool(const Run& run, const Work& work) {
   const StageRecord& s = work.stage;
   const Rows rows = RowsFor(s, work.row);
   const uint32_t begin = ClipRow(rows.begin, work.in.height), end = ClipRow(rows.end, work.in.height);
@@ -117,7 +119,7 @@ void Pool(const Run& run, const Work& work) {
   }
 }
 
-void Add(const Run& run, const Work& work) {
+[[gnu::noinline]] void Add(const Run& run, const Work& work) {
   const StageRecord& s = work.stage;
   TflfuseAdd add = {work.in.zero_point, s.input_multiplier,  s.input_shift, 0,           s.other_multiplier,
                     s.other_shift,      s.multiplier,        s.shift,       work.out.zero_point,
@@ -133,7 +135,7 @@ void Add(const Run& run, const Work& work) {
   tflfuse_add_row(&add, a, InRow(run, s.other, other, work.row), width * channels, OutRow(run, work));
 }
 
-void Multiply(const Run& run, const Work& work) {
+[[gnu::noinline]] void Multiply(const Run& run, const Work& work) {
   const StageRecord& s = work.stage;
   const TflfuseMul mul = {work.in.zero_point,  s.multiplier, s.shift,
                           work.out.zero_point, s.clamp_min,  s.clamp_max};
@@ -146,7 +148,7 @@ uint32_t InFront(const StageRecord& s, const ValueRecord& larger) {
   return static_cast<uint32_t>(s.pad_left) * larger.channels + s.pad_front;
 }
 
-void Pad(const Run& run, const Work& work) {
+[[gnu::noinline]] void Pad(const Run& run, const Work& work) {
   const StageRecord& s = work.stage;
   int8_t* out = OutRow(run, work);
   memset(out, work.out.zero_point, static_cast<uint32_t>(work.out.width) * work.out.channels);
@@ -156,13 +158,13 @@ void Pad(const Run& run, const Work& work) {
                       out + InFront(s, work.out), work.out.channels);
 }
 
-void Slice(const Run& run, const Work& work) {
+[[gnu::noinline]] void Slice(const Run& run, const Work& work) {
   const StageRecord& s = work.stage;
   tflfuse_copy_pixels(InRow(run, s.input, work.in, work.row + s.pad_top) + InFront(s, work.in), work.in.channels,
                       work.out.width, work.out.channels, OutRow(run, work), work.out.channels);
 }
 
-void Accumulate(const Run& run, const Work& work) {
+[[gnu::noinline]] void Accumulate(const Run& run, const Work& work) {
   const StageRecord& s = work.stage;
   const uint32_t channels = work.in.channels;
   int32_t* sums = Sums(run, s);
@@ -181,7 +183,7 @@ void Accumulate(const Run& run, const Work& work) {
   tflfuse_mean_pixel(&mean, sums, channels, OutRow(run, pixel));
 }
 
-void MakeRow(const Run& run, uint32_t s, uint32_t row) {
+[[gnu::noinline]] void MakeRow(const Run& run, uint32_t s, uint32_t row) {
   Work work;
   work.stage = run.chain.Stage(s);
   work.in = run.chain.Value(work.stage.input);
@@ -191,7 +193,7 @@ void MakeRow(const Run& run, uint32_t s, uint32_t row) {
   const uint32_t bytes = static_cast<uint32_t>(work.out.width) * work.out.channels;
   switch (static_cast<Kind>(work.stage.kind)) {
     case Kind::kCopy:
-      memcpy(OutRow(run, work), InRow(run, input, work.in, row), bytes);
+      memmove(OutRow(run, work), InRow(run, input, work.in, row), bytes);
       return;
     case Kind::kConv:
     case Kind::kDepthwise:
@@ -230,7 +232,7 @@ void MakeRow(const Run& run, uint32_t s, uint32_t row) {
 }
 
 // What is the same in every inference: the columns beside ring rows and the rows above and below planes.
-void FillPadding(const Run& run) {
+[[gnu::noinline]] void FillPadding(const Run& run) {
   for (uint32_t s = 0; s < run.chain.stages; ++s) {
     const StageRecord stage = run.chain.Stage(s);
     const ValueRecord in = run.chain.Value(stage.input), out = run.chain.Value(run.chain.inputs + s);

@@ -51,7 +51,7 @@ inline bool IsMissing(const ChainView& chain, const Schedule& schedule, uint32_t
 }
 
 // The stage that is able to make or consume a row, on the way to the one that wants it.
-inline uint32_t NextStage(const ChainView& chain, Schedule* schedule) {
+[[gnu::noinline]] inline uint32_t NextStage(const ChainView& chain, Schedule* schedule) {
   for (;;) {
     const uint32_t s = schedule->current;
     const Rows rows = RowsFor(chain.Stage(s), schedule->done[s]);

@@ -21,7 +21,8 @@ typedef struct TflfuseWindow {
 } TflfuseWindow;
 
 /* How sums become int8: multipliers int32 [channels], >= 0; shifts int8 [channels], -31 .. 30, positive to the left;
- * bias int32 [channels], with the share of the input's zero point over all taps; the rest within int8. */
+ * bias int32 [channels], with the share of the input's zero point over all taps; zero point and clamps within int8.
+ * plain: not 0 where every multiplier is 0 or at least 2^30, every shift is -23 .. -1, and no sum reaches 2^30. */
 typedef struct TflfuseQuantization {
   const int32_t* bias;
   const int32_t* multipliers;
@@ -29,6 +30,7 @@ typedef struct TflfuseQuantization {
   int32_t zero_point;
   int32_t clamp_min;
   int32_t clamp_max;
+  uint32_t plain;
 } TflfuseQuantization;
 
 #endif /* TFLFUSE_KERNELS_WINDOW_H_ */

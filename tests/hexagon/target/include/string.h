@@ -9,6 +9,7 @@ extern "C" {
 #endif
 
 void* memcpy(void* to, const void* from, size_t n);
+void* memmove(void* to, const void* from, size_t n);
 void* memset(void* to, int value, size_t n);
 int memcmp(const void* a, const void* b, size_t n);
 

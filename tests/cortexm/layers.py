@@ -1,0 +1,60 @@
+"""Layers at the edges of what the kernels for the DSP instructions do together."""
+from __future__ import annotations
+
+import numpy as np
+
+from tests.kernels.pair import Pair
+from tests.kernels.planes import random_pads
+from tests.kernels.twin import Geometry, Twin
+
+CONV, DEPTHWISE = "CONV_2D", "DEPTHWISE_CONV_2D"
+ELEMENTS = (1, 2, 3, 4, 5, 7, 8, 12, 60, 63, 64, 65, 68, 100, 127, 128, 129, 130, 196)
+"""Around the four elements in a word, the eight of a turn, the 64 of a piece and several of them."""
+OUTPUTS = (1, 4, 7, 8, 9, 12, 15, 16, 17, 23, 24, 32, 40)
+"""Around the eight channels computed together and the sixteen whose sums are kept; others overlap them."""
+WIDTHS = (1, 2, 3, 4, 5, 8, 39, 40, 41, 80, 81, 83)
+"""Pairs of windows, and strips of depthwise sums."""
+SPREADS = (1.0, 1.0, 1.0, 1.0, 1e-7, 1e-4, 0.02, 50.0, 1e6, 1e9)
+"""Mostly ordinary multipliers; left shifts, shifts to nothing."""
+ACTIVATIONS = ("NONE", "NONE", "RELU", "RELU6")
+
+
+def layer(rng: np.random.Generator, kind: str, g: Geometry) -> Pair:
+    twin = Twin(rng)
+    x = twin.input(g.height, g.width, g.channels)
+    twin.convolution(x, g, kind, str(rng.choice(ACTIVATIONS)), spread=float(rng.choice(SPREADS)))
+    return twin.pair()
+
+
+def convolution(rng: np.random.Generator, elements: int, out: int, width: int) -> Pair:
+    """A window of so many elements, in one run or in several."""
+    kernels = [k for k in ((1, 1), (1, 1), (2, 2), (3, 1), (1, 4), (5, 1), (2, 5), (7, 1))
+               if elements % (k[0] * k[1]) == 0]
+    kernel = kernels[int(rng.integers(len(kernels)))]
+    stride, dilation = (int(rng.integers(1, 3)), int(rng.integers(1, 3))), (1, int(rng.choice([1, 1, 2])))
+    plane = kernel[0] + int(rng.integers(0, 2)), (width - 1) * stride[1] + (kernel[1] - 1) * dilation[1] + 1
+    pads = (1, 1, 1, 0) if kernel[0] > 1 and rng.integers(2) else (0, 0, 0, 0)
+    return layer(rng, CONV, Geometry(*plane, elements // (kernel[0] * kernel[1]), out, kernel, stride, dilation, pads))
+
+
+def depthwise(rng: np.random.Generator, channels: int, width: int, kernel: tuple[int, int]) -> Pair:
+    stride = int(rng.integers(1, 4)) if rng.integers(4) == 0 else int(rng.integers(1, 3))
+    dilation = int(rng.choice([1, 1, 1, 2]))
+    plane = int(rng.integers(1, 5)), (width - 1) * stride + 1
+    spans = (kernel[0] - 1) * dilation + 1, (kernel[1] - 1) * dilation + 1
+    pads = (1, 1, 1, 1) if max(spans) <= 3 else random_pads(rng, plane, spans)
+    out = channels * int(rng.choice([1, 1, 1, 2, 8]))
+    return layer(rng, DEPTHWISE, Geometry(*plane, channels, out, kernel, (stride, stride), (dilation, dilation), pads))
+
+
+def addition(rng: np.random.Generator, n: int) -> Pair:
+    twin = Twin(rng)
+    twin.add(twin.input(1, 1, n), twin.input(1, 1, n))
+    return twin.pair()
+
+
+def edges(rng: np.random.Generator) -> list[Pair]:
+    pairs = [convolution(rng, elements, out, int(rng.choice(WIDTHS[:6]))) for elements in ELEMENTS for out in OUTPUTS]
+    pairs += [depthwise(rng, int(rng.choice([1, 2, 3, 4, 5, 8, 9])), width, kernel)
+              for width in WIDTHS for kernel in ((3, 3), (3, 3), (3, 3), (5, 5), (7, 7), (1, 4), (3, 2), (2, 3))]
+    return pairs + [addition(rng, n) for n in (1, 2, 3, 4, 5, 64, 65) for _ in range(4)]

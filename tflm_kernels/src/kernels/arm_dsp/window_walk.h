@@ -1,0 +1,113 @@
+// The elements of one or two windows, piece by piece.
+#ifndef TFLFUSE_KERNELS_ARM_DSP_WINDOW_WALK_H_
+#define TFLFUSE_KERNELS_ARM_DSP_WINDOW_WALK_H_
+
+#include "../window.h"
+#include "widen.h"
+
+namespace tflfuse {
+namespace dsp {
+
+constexpr uint32_t kPiece = 64;   // elements of a window that are widened together: 256 bytes for two
+constexpr uint32_t kGather = 32;  // of these, that are put next to each other where runs are no fours
+
+// The elements of a window that lie next to each other, and how many such runs a row of the window has.
+struct Runs {
+  uint32_t length;
+  uint32_t count;
+};
+
+inline Runs RunsOf(const TflfuseWindow& window) {
+  if (window.dilation == window.channels || window.kernel_w == 1) return {window.kernel_w * window.channels, 1};
+  return {window.channels, window.kernel_w};
+}
+
+// n bytes to where nothing overlaps.
+inline void CopyRun(const int8_t* from, uint32_t n, int8_t* to) {
+  if (n < 4) {
+    for (uint32_t i = 0; i < n; ++i) to[i] = from[i];
+    return;
+  }
+  const int8_t* last = from + n - 4;
+  int8_t* last_to = to + n - 4;
+  for (; from < last; from += 4, to += 4) Store4(to, Load4(from));
+  Store4(last_to, Load4(last));
+}
+
+class Walk {
+ public:
+  // The window at x, and the next where there are two.
+  Walk(const TflfuseWindow& window, uint32_t x, bool two) : window_(window), runs_(RunsOf(window)), x_(x), two_(two) {
+    fours_ = runs_.length % 4 == 0 || window.kernel_h * runs_.count == 1;
+    BeginRow();
+  }
+
+  bool AtEnd() const { return row_ == window_.kernel_h; }
+
+  // The next elements, kPiece unless they end before; returns the end of the pairs. A last four is filled with zeros.
+  int32_t* Widen(int32_t* pairs) { return fours_ ? WidenRuns(pairs) : WidenGathered(WidenGathered(pairs)); }
+
+ private:
+  void BeginRow() {
+    const bool inner = row_ >= window_.inner_begin && row_ < window_.inner_end;
+    next_ = inner ? window_.stride : 0;
+    at_ = window_.rows[row_] + x_ * next_;
+    left_ = runs_.length;
+  }
+
+  // Behind n elements of a run.
+  void Advance(uint32_t n) {
+    at_ += n;
+    left_ -= n;
+    if (left_ > 0) return;
+    if (++run_ < runs_.count) {
+      at_ += window_.dilation - runs_.length;
+      left_ = runs_.length;
+      return;
+    }
+    run_ = 0;
+    if (++row_ < window_.kernel_h) BeginRow();
+  }
+
+  int32_t* WidenRun(const int8_t* a, const int8_t* b, uint32_t n, int32_t* pairs) const {
+    return two_ ? WidenTwo(a, b, n, pairs) : WidenOne(a, n, pairs);
+  }
+
+  int32_t* WidenRuns(int32_t* pairs) {
+    for (uint32_t room = kPiece; room > 0 && !AtEnd();) {
+      const uint32_t n = left_ < room ? left_ : room;
+      pairs = WidenRun(at_, at_ + next_, n, pairs);
+      room -= n;
+      Advance(n);
+    }
+    return pairs;
+  }
+
+  int32_t* WidenGathered(int32_t* pairs) {
+    int8_t a[kGather], b[kGather];
+    uint32_t filled = 0;
+    while (filled < kGather && !AtEnd()) {
+      const uint32_t room = kGather - filled, n = left_ < room ? left_ : room;
+      CopyRun(at_, n, a + filled);
+      if (two_) CopyRun(at_ + next_, n, b + filled);
+      filled += n;
+      Advance(n);
+    }
+    return WidenRun(a, b, filled, pairs);
+  }
+
+  const TflfuseWindow& window_;
+  const Runs runs_;
+  const uint32_t x_;
+  const bool two_;
+  bool fours_;  // runs are fours, or there is only one
+  uint32_t row_ = 0, run_ = 0;  // where the walk is
+  const int8_t* at_ = nullptr;
+  uint32_t next_ = 0;  // bytes from the window to the next
+  uint32_t left_ = 0;  // of the run
+};
+
+}  // namespace dsp
+}  // namespace tflfuse
+
+#endif  // TFLFUSE_KERNELS_ARM_DSP_WINDOW_WALK_H_
