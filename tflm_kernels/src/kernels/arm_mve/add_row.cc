@@ -19,12 +19,8 @@ struct Scale {
 // x scaled, rounded as Requantize rounds. kShifts: the shift is not 0.
 template <bool kShifts>
 inline int32x4_t Scaled(int32x4_t x, const Scale& scale) {
-#if defined(TFLITE_SINGLE_ROUNDING) && TFLITE_SINGLE_ROUNDING
-  return Requantized<Scaling::kAny>(x, vdupq_n_s32(scale.multiplier), vdupq_n_s32(scale.shift));
-#else
   const int32x4_t high = vqrdmulhq_n_s32(x, scale.multiplier);
   return kShifts ? vrshlq_n_s32(vaddq_s32(high, vshrq_n_s32(high, 31)), scale.shift) : high;
-#endif
 }
 
 // Eight operands on the scale in which they are added, those in even lanes and those in odd ones.
@@ -82,7 +78,7 @@ void AddAny(const TflfuseAdd& p, const int8_t* a, const int8_t* b, uint32_t n, i
 extern "C" void tflfuse_add_row(const TflfuseAdd* add, const int8_t* a, const int8_t* b, uint32_t n, int8_t* output) {
   using namespace tflfuse;
   const TflfuseAdd& p = *add;
-  if (p.a_shift > 0 || p.b_shift > 0 || p.shift >= 0) {
+  if (kSingleRounding || p.a_shift > 0 || p.b_shift > 0 || p.shift >= 0) {
     AddAny(p, a, b, n, output);
     return;
   }

@@ -16,8 +16,15 @@ enum class Scaling {
   kClamped,  // the same, and where halves of negative results go does not matter: all of those become clamp_min
 };
 
-// n: channels, at least one.
+#if defined(TFLITE_SINGLE_ROUNDING) && TFLITE_SINGLE_ROUNDING
+constexpr bool kSingleRounding = true;
+#else
+constexpr bool kSingleRounding = false;
+#endif
+
+// n: channels, at least one. With single rounding, for which there is no vector instruction, always kAny.
 inline Scaling ScalingOf(const TflfuseQuantization& q, uint32_t n) {
+  if (kSingleRounding) return Scaling::kAny;
   int8_t largest = -128;
   for (uint32_t at = 0; at < n; at += 16) {
     const mve_pred16_t some = vctp8q(n - at);
@@ -30,16 +37,15 @@ inline Scaling ScalingOf(const TflfuseQuantization& q, uint32_t n) {
 // Lanes, multipliers and shifts as Requantize wants them. With kClamped, negative results may be rounded either way.
 template <Scaling kScaling>
 inline int32x4_t Requantized(int32x4_t x, int32x4_t multiplier, int32x4_t shift) {
-#if defined(TFLITE_SINGLE_ROUNDING) && TFLITE_SINGLE_ROUNDING
-  for (int lane = 0; lane < 4; ++lane) x[lane] = Requantize(x[lane], multiplier[lane], shift[lane]);
-  return x;
-#else
+  if (kSingleRounding) {
+    for (int lane = 0; lane < 4; ++lane) x[lane] = Requantize(x[lane], multiplier[lane], shift[lane]);
+    return x;
+  }
   if (kScaling == Scaling::kClamped) return vrshlq_s32(vqrdmulhq_s32(x, multiplier), shift);
   const int32x4_t none = vdupq_n_s32(0), right = kScaling == Scaling::kRight ? shift : vminq_s32(shift, none);
   if (kScaling == Scaling::kAny) x = vshlq_s32(x, vmaxq_s32(shift, none));
   const int32x4_t high = vqrdmulhq_s32(x, multiplier);
   return vrshlq_s32(vaddq_s32(high, vshrq_n_s32(vandq_s32(high, right), 31)), right);
-#endif
 }
 
 // a in even lanes, b in odd ones.
