@@ -34,7 +34,8 @@ def test_a_channel_that_says_the_same_to_everything_becomes_plain(bias: int, mul
 
 
 @pytest.mark.parametrize(("bias", "multiplier", "shift"), [
-    ((1 << 30) + (1 << 24), 1 << 30, -24), (5, 1 << 30, 0), (5, 1 << 30, 3), (5, 12345, -2), ((1 << 31) - 1, 1 << 30, -7)])
+    ((1 << 30) + (1 << 24), 1 << 30, -24), (5, 1 << 30, 0), (5, 1 << 30, 3), (5, 12345, -2),
+    ((1 << 31) - 1, 1 << 30, -7)])
 def test_others_stay_as_they_are(bias: int, multiplier: int, shift: int) -> None:
     """Sums that make a difference, shifts to the left, small multipliers, sums that wrap."""
     stage = one_by_one(bias, multiplier, shift, zero_point=0, weight=127)

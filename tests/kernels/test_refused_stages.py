@@ -136,6 +136,20 @@ def test_a_wrong_multiplier_among_the_constants_is_named(changes: dict[str, Any]
     assert refused(b, operator, y, capfd) == OUT_OF_RANGE
 
 
+@pytest.mark.parametrize("changes", [
+    {"multipliers": np.full(3, (1 << 30) - 1, "<i4")}, {"shifts": np.zeros(3, np.int8)},
+    {"bias": np.full(3, (1 << 30) + (1 << 24), "<i4"), "multipliers": np.full(3, 1 << 30, "<i4"),
+     "shifts": np.full(3, -24, np.int8)}])
+def test_a_stage_that_only_says_that_it_is_plain_is_named(changes: dict[str, Any],
+                                                          capfd: pytest.CaptureFixture[str]) -> None:
+    chain = chain_of(convolved)
+    stage = chain.links[0].stage
+    assert isinstance(stage, Convolution)
+    b, operator, y = operator_of(Chain(chain.inputs, (Link(replace(stage, **changes), (0,)),)))
+    wrong = with_record(operator, StageRecord, 0, plain=1)
+    assert refused(b, wrong, y, capfd) == "a bias, multiplier or shift is not plain"
+
+
 def test_a_mean_over_too_many_pixels_is_named(capfd: pytest.CaptureFixture[str]) -> None:
     """2^23 of them at most: more could overflow a sum."""
     chain = chain_of(lambda twin: twin.mean(twin.input(4096, 2048, 1)))

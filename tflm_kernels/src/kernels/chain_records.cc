@@ -205,6 +205,7 @@ const char* CheckStage(const Check& check, uint32_t number) {
     case Kind::kTable:
       return CheckTable(check, stage);
     case Kind::kCopy:
+      TFLFUSE_EXPECT(!chain.IsInner(s.input), "only an outside tensor can be copied");
       TFLFUSE_EXPECT(SamePlane(stage.in, stage.out), "a copy changes the shape");
       return nullptr;
     case Kind::kTranspose:

@@ -39,6 +39,17 @@ struct Work {
   uint32_t row;  // of out; of in where the stage accumulates
 };
 
+Work WorkOf(const Run& run, uint32_t number, uint32_t row) {
+  Work work;
+  work.stage = run.chain.Stage(number);
+  work.in = run.chain.Value(work.stage.input);
+  work.out = run.chain.Value(run.chain.inputs + number);
+  work.row = row;
+  return work;
+}
+
+uint32_t RowBytes(const ValueRecord& value) { return static_cast<uint32_t>(value.width) * value.channels; }
+
 template <typename T>
 const T* Constant(const Run& run, uint32_t offset) {
   return static_cast<const T*>(static_cast<const void*>(run.constants + offset));
@@ -82,34 +93,49 @@ TflfuseQuantization QuantizationOf(const Run& run, const Work& work) {
           s.plain};
 }
 
-[[gnu::noinline]] void Convolve(const Run& run, const Work& work) {
+// A convolution's arguments.
+struct Convolution {
+  TflfuseWindow window;
+  TflfuseQuantization quantization;
+  const int8_t* weights;
+  uint32_t width;
+  uint32_t channels;  // of the output; where it is depthwise, by those of the input
+  int8_t* output;
+};
+
+[[gnu::noinline]] void Describe(const Run& run, uint32_t number, uint32_t output_row, Convolution* c) {
+  const Work work = WorkOf(run, number, output_row);
   const StageRecord& s = work.stage;
   const uint32_t channels = work.in.channels;
-  TflfuseWindow window = {run.rows, s.kernel_h, s.kernel_w, 0, 0, s.stride_w * channels, s.dilation_w * channels,
-                          channels};
+  c->window = {run.rows, s.kernel_h, s.kernel_w, 0, 0, s.stride_w * channels, s.dilation_w * channels, channels};
   int32_t row = RowsFor(s, work.row).begin;
   for (uint32_t k = 0; k < s.kernel_h; ++k, row += s.dilation_h) {
-    if (row < 0) ++window.inner_begin;
-    if (row < work.in.height) ++window.inner_end;
+    if (row < 0) ++c->window.inner_begin;
+    if (row < work.in.height) ++c->window.inner_end;
     const bool inside = row >= 0 && row < work.in.height;
     run.rows[k] = inside ? InRow(run, s.input, work.in, static_cast<uint32_t>(row)) - s.pad_left * channels
                          : Bytes(run, s.scratch);
   }
-  const TflfuseQuantization quantization = QuantizationOf(run, work);
-  const int8_t* weights = Constant<int8_t>(run, s.weights);
-  int8_t* out = OutRow(run, work);
-  if (Is(s, Kind::kConv)) {
-    tflfuse_conv_row(&window, weights, &quantization, work.out.width, work.out.channels, out);
-  } else {
-    tflfuse_depthwise_row(&window, weights, &quantization, work.out.width, work.out.channels / channels, out);
-  }
+  c->quantization = QuantizationOf(run, work);
+  c->weights = Constant<int8_t>(run, s.weights);
+  c->width = work.out.width;
+  c->channels = Is(s, Kind::kConv) ? work.out.channels : work.out.channels / channels;
+  c->output = OutRow(run, work);
 }
 
-[[gnu::noinline]] void Pool(const Run& run, const Work& work) {
+[[gnu::noinline]] void Convolve(const Run& run, uint32_t number, uint32_t row) {
+  Convolution c;
+  Describe(run, number, row, &c);
+  const auto convolve = run.chain.Is(number, Kind::kConv) ? tflfuse_conv_row : tflfuse_depthwise_row;
+  convolve(&c.window, c.weights, &c.quantization, c.width, c.channels, c.output);
+}
+
+[[gnu::noinline]] void Pool(const Run& run, uint32_t number, uint32_t row) {
+  const Work work = WorkOf(run, number, row);
   const StageRecord& s = work.stage;
   const Rows rows = RowsFor(s, work.row);
   const uint32_t begin = ClipRow(rows.begin, work.in.height), end = ClipRow(rows.end, work.in.height);
-  for (uint32_t row = begin; row < end; ++row) run.rows[row - begin] = InRow(run, s.input, work.in, row);
+  for (uint32_t r = begin; r < end; ++r) run.rows[r - begin] = InRow(run, s.input, work.in, r);
   const TflfusePool pool = {run.rows,         end - begin,   s.kernel_w,  s.stride_w, s.pad_left, work.in.width,
                             work.in.channels, s.clamp_min,   s.clamp_max};
   if (Is(s, Kind::kMaxPool)) {
@@ -119,7 +145,8 @@ TflfuseQuantization QuantizationOf(const Run& run, const Work& work) {
   }
 }
 
-[[gnu::noinline]] void Add(const Run& run, const Work& work) {
+[[gnu::noinline]] void Add(const Run& run, uint32_t number, uint32_t row) {
+  const Work work = WorkOf(run, number, row);
   const StageRecord& s = work.stage;
   TflfuseAdd add = {work.in.zero_point, s.input_multiplier,  s.input_shift, 0,           s.other_multiplier,
                     s.other_shift,      s.multiplier,        s.shift,       work.out.zero_point,
@@ -135,7 +162,8 @@ TflfuseQuantization QuantizationOf(const Run& run, const Work& work) {
   tflfuse_add_row(&add, a, InRow(run, s.other, other, work.row), width * channels, OutRow(run, work));
 }
 
-[[gnu::noinline]] void Multiply(const Run& run, const Work& work) {
+[[gnu::noinline]] void Multiply(const Run& run, uint32_t number, uint32_t row) {
+  const Work work = WorkOf(run, number, row);
   const StageRecord& s = work.stage;
   const TflfuseMul mul = {work.in.zero_point,  s.multiplier, s.shift,
                           work.out.zero_point, s.clamp_min,  s.clamp_max};
@@ -148,23 +176,26 @@ uint32_t InFront(const StageRecord& s, const ValueRecord& larger) {
   return static_cast<uint32_t>(s.pad_left) * larger.channels + s.pad_front;
 }
 
-[[gnu::noinline]] void Pad(const Run& run, const Work& work) {
+[[gnu::noinline]] void Pad(const Run& run, uint32_t number, uint32_t row) {
+  const Work work = WorkOf(run, number, row);
   const StageRecord& s = work.stage;
   int8_t* out = OutRow(run, work);
-  memset(out, work.out.zero_point, static_cast<uint32_t>(work.out.width) * work.out.channels);
-  const uint32_t row = work.row - s.pad_top;  // wraps above the plane
-  if (row >= work.in.height) return;
-  tflfuse_copy_pixels(InRow(run, s.input, work.in, row), work.in.channels, work.in.width, work.in.channels,
+  memset(out, work.out.zero_point, RowBytes(work.out));
+  const uint32_t in_row = row - s.pad_top;  // wraps above the plane
+  if (in_row >= work.in.height) return;
+  tflfuse_copy_pixels(InRow(run, s.input, work.in, in_row), work.in.channels, work.in.width, work.in.channels,
                       out + InFront(s, work.out), work.out.channels);
 }
 
-[[gnu::noinline]] void Slice(const Run& run, const Work& work) {
+[[gnu::noinline]] void Slice(const Run& run, uint32_t number, uint32_t row) {
+  const Work work = WorkOf(run, number, row);
   const StageRecord& s = work.stage;
   tflfuse_copy_pixels(InRow(run, s.input, work.in, work.row + s.pad_top) + InFront(s, work.in), work.in.channels,
                       work.out.width, work.out.channels, OutRow(run, work), work.out.channels);
 }
 
-[[gnu::noinline]] void Accumulate(const Run& run, const Work& work) {
+[[gnu::noinline]] void Accumulate(const Run& run, uint32_t number, uint32_t row) {
+  const Work work = WorkOf(run, number, row);
   const StageRecord& s = work.stage;
   const uint32_t channels = work.in.channels;
   int32_t* sums = Sums(run, s);
@@ -183,51 +214,49 @@ uint32_t InFront(const StageRecord& s, const ValueRecord& larger) {
   tflfuse_mean_pixel(&mean, sums, channels, OutRow(run, pixel));
 }
 
-[[gnu::noinline]] void MakeRow(const Run& run, uint32_t s, uint32_t row) {
-  Work work;
-  work.stage = run.chain.Stage(s);
-  work.in = run.chain.Value(work.stage.input);
-  work.out = run.chain.Value(run.chain.inputs + s);
-  work.row = row;
-  const uint32_t input = work.stage.input;
-  const uint32_t bytes = static_cast<uint32_t>(work.out.width) * work.out.channels;
-  switch (static_cast<Kind>(work.stage.kind)) {
+[[gnu::noinline]] void Copy(const Run& run, uint32_t number, uint32_t row) {
+  const Work work = WorkOf(run, number, row);
+  memcpy(OutRow(run, work), InRow(run, work.stage.input, work.in, row), RowBytes(work.out));
+}
+
+[[gnu::noinline]] void Look(const Run& run, uint32_t number, uint32_t row) {
+  const Work work = WorkOf(run, number, row);
+  tflfuse_table_row(Constant<int8_t>(run, work.stage.weights), InRow(run, work.stage.input, work.in, row),
+                    RowBytes(work.out), OutRow(run, work));
+}
+
+[[gnu::noinline]] void Transpose(const Run& run, uint32_t number, uint32_t row) {
+  const Work work = WorkOf(run, number, row);
+  tflfuse_transpose_row(InRow(run, work.stage.input, work.in, 0) + row * work.out.width,
+                        static_cast<uint32_t>(work.out.height) * work.out.width, work.out.width, work.out.channels,
+                        OutRow(run, work));
+}
+
+void MakeRow(const Run& run, uint32_t number, uint32_t row) {
+  switch (static_cast<Kind>(run.chain.KindOf(number))) {
     case Kind::kCopy:
-      memmove(OutRow(run, work), InRow(run, input, work.in, row), bytes);
-      return;
+      return Copy(run, number, row);
     case Kind::kConv:
     case Kind::kDepthwise:
-      Convolve(run, work);
-      return;
+      return Convolve(run, number, row);
     case Kind::kAdd:
-      Add(run, work);
-      return;
+      return Add(run, number, row);
     case Kind::kAveragePool:
     case Kind::kMaxPool:
-      Pool(run, work);
-      return;
+      return Pool(run, number, row);
     case Kind::kMean:
     case Kind::kGlobalAverage:
-      Accumulate(run, work);
-      return;
+      return Accumulate(run, number, row);
     case Kind::kTable:
-      tflfuse_table_row(Constant<int8_t>(run, work.stage.weights), InRow(run, input, work.in, row), bytes,
-                        OutRow(run, work));
-      return;
+      return Look(run, number, row);
     case Kind::kTranspose:
-      tflfuse_transpose_row(InRow(run, input, work.in, 0) + row * work.out.width,
-                            static_cast<uint32_t>(work.out.height) * work.out.width, work.out.width,
-                            work.out.channels, OutRow(run, work));
-      return;
+      return Transpose(run, number, row);
     case Kind::kMul:
-      Multiply(run, work);
-      return;
+      return Multiply(run, number, row);
     case Kind::kPad:
-      Pad(run, work);
-      return;
+      return Pad(run, number, row);
     case Kind::kSlice:
-      Slice(run, work);
-      return;
+      return Slice(run, number, row);
   }
 }
 
@@ -256,13 +285,13 @@ uint32_t InFront(const StageRecord& s, const ValueRecord& larger) {
 extern "C" void tflfuse_chain_run(const uint8_t* options, const int8_t* constants, const int8_t* const* inputs,
                                   int8_t* output, void* scratch) {
   using namespace tflfuse;
-  const ChainView chain(options, ReadHeader(options));
   uint8_t* memory = static_cast<uint8_t*>(scratch);
-  const uint32_t stages = chain.stages;
-  void* rows = memory + stages * kStateBytes;
-  const Run run = {chain, constants, inputs, output, memory, static_cast<const int8_t**>(rows)};
-  Schedule schedule = {static_cast<uint16_t*>(scratch), memory + stages * sizeof(uint16_t), chain.Last()};
-  memset(schedule.done, 0, stages * sizeof(uint16_t));
+  const ChainView view(options, ReadHeader(options));
+  void* rows = memory + view.stages * kStateBytes;
+  const Run run = {view, constants, inputs, output, memory, static_cast<const int8_t**>(rows)};
+  const ChainView& chain = run.chain;
+  Schedule schedule = {static_cast<uint16_t*>(scratch), memory + chain.stages * sizeof(uint16_t), chain.Last()};
+  memset(schedule.done, 0, chain.stages * sizeof(uint16_t));
   FillPadding(run);
   while (!IsFinished(chain, schedule)) {
     const uint32_t s = NextStage(chain, &schedule);

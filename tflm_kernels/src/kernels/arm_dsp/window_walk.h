@@ -8,8 +8,7 @@
 namespace tflfuse {
 namespace dsp {
 
-constexpr uint32_t kPiece = 64;   // elements of a window that are widened together: 256 bytes for two
-constexpr uint32_t kGather = 32;  // of these, that are put next to each other where runs are no fours
+constexpr uint32_t kGather = 16;  // elements that are put next to each other where runs are no fours
 
 // The elements of a window that lie next to each other, and how many such runs a row of the window has.
 struct Runs {
@@ -44,8 +43,9 @@ class Walk {
 
   bool AtEnd() const { return row_ == window_.kernel_h; }
 
-  // The next elements, kPiece unless they end before; returns the end of the pairs. A last four is filled with zeros.
-  int32_t* Widen(int32_t* pairs) { return fours_ ? WidenRuns(pairs) : WidenGathered(WidenGathered(pairs)); }
+  // The next elements, room of them unless they end before, a multiple of 16; returns the end of the pairs. A last four is
+  // filled with zeros.
+  int32_t* Widen(int32_t* pairs, uint32_t room) { return fours_ ? WidenRuns(pairs, room) : WidenOthers(pairs, room); }
 
  private:
   void BeginRow() {
@@ -73,8 +73,8 @@ class Walk {
     return two_ ? WidenTwo(a, b, n, pairs) : WidenOne(a, n, pairs);
   }
 
-  int32_t* WidenRuns(int32_t* pairs) {
-    for (uint32_t room = kPiece; room > 0 && !AtEnd();) {
+  int32_t* WidenRuns(int32_t* pairs, uint32_t room) {
+    while (room > 0 && !AtEnd()) {
       const uint32_t n = left_ < room ? left_ : room;
       pairs = WidenRun(at_, at_ + next_, n, pairs);
       room -= n;
@@ -83,7 +83,12 @@ class Walk {
     return pairs;
   }
 
-  int32_t* WidenGathered(int32_t* pairs) {
+  int32_t* WidenOthers(int32_t* pairs, uint32_t room) {
+    for (; room > 0 && !AtEnd(); room -= kGather) pairs = WidenGathered(pairs);
+    return pairs;
+  }
+
+  [[gnu::noinline]] int32_t* WidenGathered(int32_t* pairs) {  // not on the stack below dot.h's functions
     int8_t a[kGather], b[kGather];
     uint32_t filled = 0;
     while (filled < kGather && !AtEnd()) {
