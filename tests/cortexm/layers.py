@@ -47,9 +47,11 @@ def depthwise(rng: np.random.Generator, channels: int, width: int, kernel: tuple
     return layer(rng, DEPTHWISE, Geometry(*plane, channels, out, kernel, (stride, stride), (dilation, dilation), pads))
 
 
-def addition(rng: np.random.Generator, n: int) -> Pair:
+def addition(rng: np.random.Generator, n: int, one_scale: bool) -> Pair:
+    """one_scale: of both operands, which are the same then."""
     twin = Twin(rng)
-    twin.add(twin.input(1, 1, n), twin.input(1, 1, n))
+    x = twin.input(1, 1, n)
+    twin.add(x, x if one_scale else twin.input(1, 1, n))
     return twin.pair()
 
 
@@ -57,4 +59,4 @@ def edges(rng: np.random.Generator) -> list[Pair]:
     pairs = [convolution(rng, elements, out, int(rng.choice(WIDTHS[:6]))) for elements in ELEMENTS for out in OUTPUTS]
     pairs += [depthwise(rng, int(rng.choice([1, 2, 3, 4, 5, 8, 9])), width, kernel)
               for width in WIDTHS for kernel in ((3, 3), (3, 3), (3, 3), (5, 5), (7, 7), (1, 4), (3, 2), (2, 3))]
-    return pairs + [addition(rng, n) for n in (1, 2, 3, 4, 5, 64, 65) for _ in range(4)]
+    return pairs + [addition(rng, n, k == 0) for n in (1, 2, 3, 4, 5, 64, 65) for k in range(4)]

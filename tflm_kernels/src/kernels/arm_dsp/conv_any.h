@@ -18,8 +18,8 @@ inline int32_t DotRun(const int8_t* x, const int8_t* w, uint32_t n, int32_t sum)
 }
 
 // width windows' outputs. w: of the first channel.
-[[gnu::noinline]] inline void ConvolveAny(const TflfuseWindow& window, const int8_t* w, const TflfuseQuantization& q, uint32_t width,
-                        uint32_t out_channels, int8_t* output) {
+[[gnu::noinline]] inline void ConvolveAny(const TflfuseWindow& window, const int8_t* w, const TflfuseQuantization& q,
+                                          uint32_t width, uint32_t out_channels, int8_t* output) {
   const Runs runs = RunsOf(window);
   const uint32_t pitch = window.kernel_h * window.kernel_w * window.channels;
   for (uint32_t channel = 0; channel < out_channels; ++channel, w += pitch) {

@@ -53,16 +53,24 @@ void SetChannels(const Row& row, uint32_t from, uint32_t n, uint32_t x, TflfuseD
   dot->second = dot->first + row.out_channels;
 }
 
-// Windows that are single runs of fours and fit the pairs, two by two.
+// Windows that are single runs of fours, two by two: short ones, or such as lie next to each other.
 [[gnu::noinline]] void MakeRuns(const Row& row, uint32_t count, TflfuseDspDot* dot) {
   const bool inner = row.window.inner_end > row.window.inner_begin;
   SetChannels(row, row.from, row.n, 0, dot);
-  dot->end = dot->pairs + dot->pitch;
+  dot->end = dot->pairs + (dot->pitch <= kShort ? dot->pitch : dot->pitch % 8);
   dot->window = row.window.rows[0];
   dot->stride = inner ? row.window.stride : 0;
   dot->step = 2 * row.out_channels;
   dot->count = count;
-  tflfuse_dsp_dot_row(dot);
+  dot->pitch <= kShort ? tflfuse_dsp_dot_row(dot) : tflfuse_dsp_dot_lying(dot);
+}
+
+// One window or two that the pairs hold, of rows that are no fours.
+void MakeRows(const Row& row, uint32_t x, bool two, TflfuseDspDot* dot) {
+  int8_t* bytes = static_cast<int8_t*>(static_cast<void*>(dot->pairs + kShort));
+  dot->end = WidenRows(row.window, x, two ? 2 : 1, bytes, dot->pairs);
+  SetChannels(row, row.from, row.n, x, dot);
+  kDots[two].whole(dot);
 }
 
 // One window or two: at once where the pairs hold them, else piece by piece, again for every few channels.
@@ -99,12 +107,15 @@ extern "C" void tflfuse_conv_row(const TflfuseWindow* window, const int8_t* weig
     return ConvolveAny(*window, weights, *quantization, width, out_channels, output);
   }
   int32_t room[kPiece + 2 * kMost];
-  static_assert(kShort <= kPiece + 2 * kMost, "whole windows fit");
+  static_assert(kShort + kShort / 4 <= kPiece + 2 * kMost, "the pairs of short windows fit, and the bytes of one");
   TflfuseDspDot dot;
   dot.pairs = room;
   dot.pitch = window->kernel_h * window->kernel_w * window->channels;
   dot.doubled = 2 * quantization->zero_point + 1;
-  const bool run = window->kernel_h * RunsOf(*window).count == 1 && dot.pitch % 4 == 0 && dot.pitch <= kShort;
+  const bool inner = window->inner_begin < window->inner_end;
+  const bool run = window->kernel_h * RunsOf(*window).count == 1 && dot.pitch % 4 == 0 &&
+                   (dot.pitch <= kShort || (inner && window->stride == dot.pitch));
+  const bool rows = !run && dot.pitch <= kShort && RunsOf(*window).count == 1 && dot.pitch / window->kernel_h % 4 != 0;
   Row row = {*window, weights, *quantization, out_channels, output, 0, out_channels / kEight * kEight};
   for (;;) {
     uint32_t x = 0;
@@ -112,7 +123,8 @@ extern "C" void tflfuse_conv_row(const TflfuseWindow* window, const int8_t* weig
       x = width / 2 * 2;
       MakeRuns(row, width / 2, &dot);
     }
-    for (; x < width; x += 2) Make(row, x, x + 1 < width, &dot);
+    const auto make = rows ? MakeRows : Make;
+    for (; x < width; x += 2) make(row, x, x + 1 < width, &dot);
     if (row.from + row.n == out_channels) break;
     row.from = out_channels - kEight;  // the last eight, some of them again
     row.n = kEight;

@@ -70,6 +70,17 @@ static_assert(offsetof(TflfuseDspDot, weights) == 8 && offsetof(TflfuseDspDot, d
   PRODUCTS_OF_ONE("[r1, lr, lsl #2]", "r7")            \
   PRODUCTS_OF_ONE("[r1], #4", "r4")
 
+// The same with windows as they lie, the pitch behind each other as the weights are. r0 is in the first of them where
+// the pitch is positive, else in the second: r4-r7 are the sums of that one.
+#define HALF_AS_IT_LIES(halves, next, first)           \
+  "ldr r3, [r0, lr]\n ldr r2, " next "\n"              \
+  "sxtb16 r3, r3" halves "\n sxtb16 r2, r2" halves "\n" \
+  PRODUCTS("[r1, lr]", halves, "r5", "r9")             \
+  PRODUCTS("[r1, lr, lsl #1]", halves, "r6", "r10")    \
+  PRODUCTS("[r1, lr, lsl #2]", halves, "r7", "r11")    \
+  PRODUCTS(first, halves, "r4", "r8")
+#define FOUR_AS_THEY_LIE HALF_AS_IT_LIES("", "[r0]", "[r1]") HALF_AS_IT_LIES(", ror #8", "[r0], #4", "[r1], #4")
+
 // bit: what is set in the bytes of an odd number of fours, which enters the loop in the middle.
 #define START(bit, odd, even, begin, behind, over) \
   "push {r4-r11, lr}\n"                     \
@@ -125,6 +136,22 @@ static_assert(offsetof(TflfuseDspDot, weights) == 8 && offsetof(TflfuseDspDot, d
   "str r2, [r12, #" AT_CHANNELS "]\n"        \
   "it ne\n ldrne pc, " BEGIN_1 "\n"         \
   "ldr pc, " OVER "\n"
+
+// As SUM_1 and SUM_2, for windows as they lie.
+#define SUM_LYING_1                          \
+  "ldrd r1, lr, [r12, #" AT_WEIGHTS "]\n"    \
+  "ldr r0, [r12, #" AT_WINDOW "]\n"          \
+  "add r2, r0, lr\n str r2, " END "\n"       \
+  "ldr pc, " ENTRY "\n"
+#define SUM_LYING_2                          \
+  "ldrd r1, lr, [r12, #" AT_WEIGHTS "]\n"    \
+  "ldr r0, [r12, #" AT_WINDOW "]\n"          \
+  "rsb r2, lr, lr, lsl #3\n"                 \
+  "add r1, r1, r2\n"                         \
+  "add r0, r0, lr\n"                         \
+  "add r2, r0, lr\n str r2, " END "\n"       \
+  "neg lr, lr\n"                             \
+  "ldr pc, " ENTRY "\n"
 
 #define ARGUMENT "ldr r12, " DOT "\n"
 #define LOAD_SUMS(sums) ARGUMENT "ldr r3, [r12, #" AT_SUMS "]\n ldm r3, {" sums "}\n"
@@ -183,6 +210,13 @@ static_assert(offsetof(TflfuseDspDot, weights) == 8 && offsetof(TflfuseDspDot, d
   "add r0, r0, r2\n add r3, r3, r2\n"   \
   bytes("r0", "r4", "r5", "r6", "r7")   \
   bytes("r3", "r8", "r9", "r10", "r11")
+#define STORE_TWO_EXCHANGED(bytes)      \
+  "ldr r12, " DOT "\n"                  \
+  "ldrd r3, r0, [r12, #" AT_FIRST "]\n" \
+  "ldr r2, [r12, #" AT_CHANNELS "]\n"   \
+  "add r0, r0, r2\n add r3, r3, r2\n"   \
+  bytes("r0", "r4", "r5", "r6", "r7")   \
+  bytes("r3", "r8", "r9", "r10", "r11")
 #define STORE_ONE(bytes)                \
   "ldr r12, " DOT "\n"                  \
   "ldr r0, [r12, #" AT_FIRST "]\n"      \
@@ -207,6 +241,19 @@ static_assert(offsetof(TflfuseDspDot, weights) == 8 && offsetof(TflfuseDspDot, d
   "cmp r9, r10\n"                         \
   "bne 7b\n"
 
+// Back to the first channels, for the outputs of the next two windows; over where there are none.
+#define NEXT_PAIR                              \
+  "ldrd r0, r2, [r12, #" AT_FIRST "]\n"        \
+  "ldrd r3, r4, [r12, #" AT_STEP "]\n"         \
+  "add r0, r0, r3\n"                           \
+  "add r2, r2, r3\n"                           \
+  "strd r0, r2, [r12, #" AT_FIRST "]\n"        \
+  "ldrd r1, r2, [r12, #" AT_ALL_WEIGHTS "]\n"  \
+  "str r1, [r12, #" AT_WEIGHTS "]\n"           \
+  "str r2, [r12, #" AT_CHANNELS "]\n"          \
+  "subs r4, r4, #1\n"                          \
+  "str r4, [r12, #" AT_COUNT "]\n"
+
 #define TWO "r4-r11"
 #define ONE "r4-r7"
 
@@ -219,6 +266,13 @@ __asm__(
     "ldr r12, " END "\n"
     "cmp r0, r12\n"
     "bne dot_even\n"
+    "ldr pc, " BEHIND "\n"
+
+    LABEL("dot_lying_even") FOUR_AS_THEY_LIE
+    LABEL("dot_lying_odd") FOUR_AS_THEY_LIE
+    "ldr r12, " END "\n"
+    "cmp r0, r12\n"
+    "bne dot_lying_even\n"
     "ldr pc, " BEHIND "\n"
 
     LABEL("dot_one_even") FOUR_OF_ONE
@@ -236,6 +290,11 @@ __asm__(
     LABEL("dot_take_sums_2") TAKE_SUMS(TWO) SUM_2
     LABEL("dot_keep") KEEP_SUMS(TWO) BY_SET("", NEXT)
     LABEL("dot_round") BY_SET(ROUND_TWO(ROUND_1) STORE_TWO(BYTES_1), ROUND_TWO(ROUND_2) STORE_TWO(BYTES_2) NEXT)
+
+    LABEL("dot_lying_1") ARGUMENT BIAS_1 SAME_BIAS SUM_LYING_1
+    LABEL("dot_lying_2") ARGUMENT BIAS_2 SAME_BIAS SUM_LYING_2
+    LABEL("dot_lying_round") BY_SET(ROUND_TWO(ROUND_1) STORE_TWO(BYTES_1),
+                                    ROUND_TWO(ROUND_2) STORE_TWO_EXCHANGED(BYTES_2) NEXT)
 
     LABEL("dot_one_from_bias_1") ARGUMENT BIAS_1 SUM_1
     LABEL("dot_one_from_bias_2") ARGUMENT BIAS_2 SUM_2
@@ -257,6 +316,19 @@ __asm__(
     FUNCTION("tflfuse_dsp_dot_one_last") START_ONE("dot_one_take_sums", "dot_one_round") GO
     FUNCTION("tflfuse_dsp_dot_one_whole") START_ONE("dot_one_from_bias", "dot_one_round") GO
 
+    FUNCTION("tflfuse_dsp_dot_lying")
+    START("16", "dot_lying_odd", "dot_lying_even", "dot_lying", "dot_lying_round", "dot_next_lying")
+    "ldr r1, [r0, #" AT_WEIGHTS "]\n"
+    "ldr r2, [r0, #" AT_CHANNELS "]\n"
+    "strd r1, r2, [r0, #" AT_ALL_WEIGHTS "]\n"
+    GO
+    LABEL("dot_next_lying")
+    "ldr r12, " DOT "\n"
+    "ldrd r0, r1, [r12, #" AT_WINDOW "]\n"
+    "add r0, r0, r1, lsl #1\n"
+    "str r0, [r12, #" AT_WINDOW "]\n" NEXT_PAIR
+    "beq dot_return\n" GO
+
     FUNCTION("tflfuse_dsp_dot_row") START_TWO("dot_from_bias", "dot_round", "dot_next_pair")
     "ldr r1, [r0, #" AT_WEIGHTS "]\n"
     "ldr r2, [r0, #" AT_CHANNELS "]\n"
@@ -264,17 +336,7 @@ __asm__(
     "mov r12, r0\n"
     "1:\n" WIDEN GO
     LABEL("dot_next_pair")
-    "ldr r12, " DOT "\n"
-    "ldrd r0, r2, [r12, #" AT_FIRST "]\n"
-    "ldrd r3, r4, [r12, #" AT_STEP "]\n"
-    "add r0, r0, r3\n"
-    "add r2, r2, r3\n"
-    "strd r0, r2, [r12, #" AT_FIRST "]\n"
-    "ldrd r1, r2, [r12, #" AT_ALL_WEIGHTS "]\n"
-    "str r1, [r12, #" AT_WEIGHTS "]\n"
-    "str r2, [r12, #" AT_CHANNELS "]\n"
-    "subs r4, r4, #1\n"
-    "str r4, [r12, #" AT_COUNT "]\n"
+    "ldr r12, " DOT "\n" NEXT_PAIR
     "bne 1b\n"
     LABEL("dot_return")
     "add sp, #" ON_STACK "\n"

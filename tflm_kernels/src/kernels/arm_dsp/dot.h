@@ -45,6 +45,10 @@ void tflfuse_dsp_dot_last(TflfuseDspDot* dot);
 /* As _whole for count pairs of windows, whose elements it widens itself: as many as there are words of pairs. */
 void tflfuse_dsp_dot_row(TflfuseDspDot* dot);
 
+/* As _row, for windows whose elements lie next to each other, where stride, pitch and the number of elements are the
+ * same, a multiple of four: nothing is widened. end: pairs, or four words behind where the number of fours is odd. */
+void tflfuse_dsp_dot_lying(TflfuseDspDot* dot);
+
 /* The same for one window. */
 void tflfuse_dsp_dot_one_start(TflfuseDspDot* dot);
 void tflfuse_dsp_dot_one_more(TflfuseDspDot* dot);

@@ -33,6 +33,30 @@ inline void CopyRun(const int8_t* from, uint32_t n, int8_t* to) {
   Store4(last_to, Load4(last));
 }
 
+// The elements of the window at x, or of that and the next, whose rows are runs of any length: as Walk widens them, at
+// once. bytes: room for all of one window, in fours.
+[[gnu::noinline]] inline int32_t* WidenRows(const TflfuseWindow& window, uint32_t x, uint32_t windows, int8_t* bytes,
+                                            int32_t* pairs) {
+  const uint32_t run = window.kernel_w * window.channels;
+  uint32_t fours = 0;
+  for (uint32_t i = 0; i < windows; ++i) {
+    int8_t* to = bytes;
+    for (uint32_t k = 0; k < window.kernel_h; ++k, to += run) {
+      const bool inner = k >= window.inner_begin && k < window.inner_end;
+      CopyRun(window.rows[k] + (inner ? (x + i) * window.stride : 0), run, to);
+    }
+    for (; (to - bytes) % 4 != 0; ++to) *to = 0;
+    int32_t* pair = pairs + i;
+    for (const int8_t* from = bytes; from != to; from += 4, pair += 2 * windows) {
+      const int32_t word = Load4(from);
+      pair[0] = EvenBytes(word);
+      pair[windows] = OddBytes(word);
+    }
+    fours = static_cast<uint32_t>(to - bytes) / 4;
+  }
+  return pairs + 2 * windows * fours;
+}
+
 class Walk {
  public:
   // The window at x, and the next where there are two.
@@ -43,8 +67,8 @@ class Walk {
 
   bool AtEnd() const { return row_ == window_.kernel_h; }
 
-  // The next elements, room of them unless they end before, a multiple of 16; returns the end of the pairs. A last four is
-  // filled with zeros.
+  // The next elements, room of them unless they end before, a multiple of 16; returns the end of the pairs. A last four
+  // is filled with zeros.
   int32_t* Widen(int32_t* pairs, uint32_t room) { return fours_ ? WidenRuns(pairs, room) : WidenOthers(pairs, room); }
 
  private:
