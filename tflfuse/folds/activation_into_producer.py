@@ -37,7 +37,8 @@ def activation_into_producer(m: Match) -> Replacement:
     activation = activation_for(clamp, out)
     if not alike:
         check_rescales(m.producer, out)
-    return replace_by(writing(m.producer, out, activation), exact=alike and all(keeps_bits(s) for s in m.steps))
+    require(all(keeps_bits(s) for s in m.steps), "a NaN, or a zero of the other sign, would come out otherwise")
+    return replace_by(writing(m.producer, out, activation), exact=alike)
 
 
 def of_step(step: Match) -> Clamp:
