@@ -20,6 +20,7 @@ from .pattern import Rule, Sweep
 from .plan import Key, Plan, Refusal, Step, apply, rewrite
 from .report import Report
 from .result import Result
+from .traffic import Flow, flow_of_model, traffic_of
 from .unmatched import unmatched
 
 NUMBERS_TENSORS = frozenset({b"COMPRESSION_METADATA"})
@@ -40,7 +41,7 @@ def fuse(model: bytes, custom_ops: bool = True, exact: bool = False, keep_dynami
     Raises BadModel with one line where the bytes are no valid model, or one with fused operators without custom_ops.
     """
     graph = flatbuffer.read(model)
-    before, needed = operator_counts(graph), needs_of(graph)
+    before, needed, flow = operator_counts(graph), needs_of(graph), flow_of_model(graph)
     if not custom_ops and before[CUSTOM]:
         raise BadModel(f"it has {before[CUSTOM]} fused operators already; lower it first to have builtin ones again")
     fixed = next((m for m in graph.metadata or () if m.name in NUMBERS_TENSORS), None)
@@ -51,7 +52,7 @@ def fuse(model: bytes, custom_ops: bool = True, exact: bool = False, keep_dynami
         find = partial(arranged, custom_ops=custom_ops, planned=memory_plan, budget=arena)
         done = fused(graph, KEEP_DYNAMIC if keep_dynamic else FOLDS, find, exact, excluded, progress)
     planned = plan_memory(graph, memory_plan and fixed is None)
-    return result_of(model, before, graph, done, planned and replace(planned, before=needed))
+    return result_of(model, before, flow, graph, done, planned and replace(planned, before=needed))
 
 
 def lower(model: bytes) -> Result:
@@ -60,20 +61,21 @@ def lower(model: bytes) -> Result:
     Raises BadModel where the bytes are no valid model, or hold a fused operator that no builtin operators express.
     """
     graph = flatbuffer.read(model)
-    before = operator_counts(graph)
+    before, flow = operator_counts(graph), flow_of_model(graph)
     done = rewrite(graph, (lower_chain, remove_unused))
     if any(r.rule == lower_chain.name for r in done.refusals):
         refused = done.refusals[0]
         raise BadModel(f"{refused.label} cannot be lowered: {refused.reason}")
-    return result_of(model, before, graph, done)
+    return result_of(model, before, flow, graph, done)
 
 
-def result_of(model: bytes, before: Counter[str], graph: Model, done: Plan,
+def result_of(model: bytes, before: Counter[str], flow: Flow | None, graph: Model, done: Plan,
               planned: Memory | None = None) -> Result:
     """The rewritten bytes, or the very bytes that came in, and the report."""
     changed = bool(done.steps) or planned is not None and planned.written
     written = flatbuffer.write(graph) if changed else bytes(model)
-    report = Report(done, before, operator_counts(graph), len(model), len(written), tuple(graph.notes), planned)
+    report = Report(done, before, operator_counts(graph), len(model), len(written), tuple(graph.notes), planned,
+                    traffic=traffic_of(flow, graph, done.steps))
     return Result(written, report, bytes(model))
 
 

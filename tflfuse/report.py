@@ -11,6 +11,7 @@ from .plan import Plan, Refusal
 if TYPE_CHECKING:
     from .memory_report import Memory
     from .proof import Proof
+    from .traffic import Traffic
 
 BRIEF_REASONS = 8
 
@@ -19,7 +20,8 @@ BRIEF_REASONS = 8
 class Report:
     """plan: steps and refusals. operators_*: how many of each name. bytes_*: file sizes. proof: None until verified.
 
-    memory: where everything lies in the arena, None where the sizes of tensors are not known.
+    memory: where everything lies in the arena, traffic: what moves through it, None where the sizes of tensors are not
+    known.
     """
 
     plan: Plan
@@ -30,6 +32,7 @@ class Report:
     notes: tuple[str, ...] = ()
     memory: Memory | None = None
     proof: Proof | None = None
+    traffic: Traffic | None = None
 
     @property
     def changed(self) -> bool:
@@ -47,6 +50,7 @@ class Report:
             "steps": [s.as_dict() for s in self.plan.steps],
             "refusals": [r.as_dict() for r in self.plan.refusals],
             "memory": self.memory and self.memory.as_dict(),
+            "traffic": self.traffic and self.traffic.as_dict(),
             "notes": list(self.notes),
             "verification": proof,
         }

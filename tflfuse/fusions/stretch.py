@@ -22,6 +22,7 @@ from ..placement import Block, Problem, joint, place
 from ..plan import View
 from ..stages import KINDS, Run, Stages
 from ..tail import of_fused_operator, of_operator
+from ..traffic import flow_of_chain, flow_of_one
 from .cuts import Cut, Piece, best_cut
 
 LONGEST = 40
@@ -106,7 +107,7 @@ class Stretch:
         if self.overlaps and any(self.dies_in(t, begin, end) for t in run.inputs):
             near = dict(zip(run.inputs, distances(run.chain.inputs, layout.links), strict=True))
         done = Done(frozenset(run.inner), run.output, (layout.scratch_bytes,), near, run)
-        moved = sum(aligned(size_of(t)) for t in (*run.inputs, run.output))
+        moved = flow_of_chain(run.chain.inputs, layout.links).tensors
         self.fused[begin, end] = Piece(begin, end, self.peak(begin, end, done), of_fused_operator(), moved,
                                        weights_read(layout), done, max(0, growth(run, layout)) // FLASH)
 
@@ -127,7 +128,7 @@ class Stretch:
         values = [t for t in (*operator.inputs, *operator.outputs) if t is not None]
         constants = sum(t.is_constant for t in operator.inputs if t is not None)
         kept = of_operator(operator, constants + len(operator.outputs))
-        moved = sum(self.live[t].size for t in values if t in self.live)
+        moved = flow_of_one(operator).tensors
         weights = sum(len(t.buffer) for t in values)
         output = operator.outputs[0] if len(operator.outputs) == 1 else None
         near = distances_of(operator) if self.overlaps else {}
