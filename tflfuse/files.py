@@ -9,6 +9,37 @@ from contextlib import suppress
 from pathlib import Path
 
 
+def check_places(paths: Iterable[Path], folders: Iterable[Path] = ()) -> None:
+    """Raise OSError where written_whole would, as far as that can be told before there is anything to write."""
+    missing = {os.path.realpath(folder): folder for folder in folders if not folder.is_dir()}
+    for place, folder in missing.items():
+        if folder.exists():
+            raise FileExistsError(17, os.strerror(17), str(folder))
+        check_folder(Path(place).parent, folder)
+    for path in paths:
+        target = checked(path)
+        if os.fspath(target.parent) not in missing:
+            check_folder(target.parent, path)
+
+
+def check_folder(folder: Path, asked: Path) -> None:
+    """Raise OSError where no file can be made in it. Nothing is ever seen of the file that this makes."""
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(asked)) from error
+
+
+def checked(path: Path) -> Path:
+    """What is behind links. Raises OSError where it is there and no regular file."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(21, os.strerror(21), str(path))
+    if target.exists() and not target.is_file():
+        raise OSError(22, "not a regular file", str(path))
+    return target
+
+
 def written_whole(contents: Mapping[Path, bytes], folders: Iterable[Path] = ()) -> None:
     """Write some files; every one is complete on disk before the first takes its name.
 
@@ -24,11 +55,7 @@ def written_whole(contents: Mapping[Path, bytes], folders: Iterable[Path] = ()) 
                 folder.mkdir()
                 made.append(folder)
         for path, data in contents.items():
-            target = Path(os.path.realpath(path))
-            if target.is_dir():
-                raise IsADirectoryError(21, os.strerror(21), str(path))
-            if target.exists() and not target.is_file():
-                raise OSError(22, "not a regular file", str(path))
+            target = checked(path)
             ready.append((temporary(target, data, path), target))
         while ready:
             os.replace(*ready[0])

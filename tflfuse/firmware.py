@@ -22,6 +22,18 @@ class Firmware:
     notes: tuple[str, ...] = ()
 
 
+def places(ops: Path | None = None, array: Path | None = None, sketch_folder: Path | None = None) -> list[Path]:
+    """The files that `firmware` would write, known before there is a model. Raises TflfuseError for a bad name."""
+    found = [] if ops is None else [ops]
+    if array is not None:
+        found += array_places(array)
+    if sketch_folder is not None:
+        found += [*array_places(sketch_folder / "model.cpp"), sketch_folder / "ops.h"]
+        main = sketch.main_file(sketch_folder)
+        found += [] if main.exists() else [main]
+    return found
+
+
 def firmware(model: bytes, source: str, ops: Path | None = None, array: Path | None = None,
              sketch_folder: Path | None = None) -> Firmware:
     """The files that were asked for. Writes nothing.
@@ -51,12 +63,18 @@ def firmware(model: bytes, source: str, ops: Path | None = None, array: Path | N
     return Firmware([(path, text.encode()) for path, text in contents], folders, notes)
 
 
-def array_files(model: bytes, source: str, path: Path) -> list[tuple[Path, str]]:
+def array_places(path: Path) -> tuple[Path, Path]:
     """The array and its header."""
     if path.suffix not in CPP:
         raise TflfuseError(f"--c-array: {path.name} does not end in {', '.join(CPP[:-1])} or {CPP[-1]}")
-    header = c_array.header(path.name, len(model), arena_size(model), source)
-    return [(path, c_array.source(path.name, model, source)), (path.with_suffix(".h"), header)]
+    return path, path.with_suffix(".h")
+
+
+def array_files(model: bytes, source: str, path: Path) -> list[tuple[Path, str]]:
+    """What they hold."""
+    path, header = array_places(path)
+    return [(path, c_array.source(path.name, model, source)),
+            (header, c_array.header(path.name, len(model), arena_size(model), source))]
 
 
 def arena_size(model: bytes) -> int:
