@@ -29,8 +29,8 @@ def vector(pair: Pair, rng: np.random.Generator) -> bytes:
     return struct.pack("<I", len(inputs)) + b"".join(struct.pack("<I", len(s)) + s for s in strings)
 
 
-def vectors(rng: np.random.Generator) -> list[bytes]:
-    """Every kind alone at the edges of blocks, then chains."""
+def pairs_of_kinds(rng: np.random.Generator) -> list[Pair]:
+    """Every kind alone at the edges of blocks."""
     pairs = []
     for channels in CHANNELS:
         for kind in ("CONV_2D", "DEPTHWISE_CONV_2D"):
@@ -57,7 +57,12 @@ def vectors(rng: np.random.Generator) -> list[bytes]:
         twin = Twin(rng)
         twin.random_slice(twin.input(5, 4, channels))
         pairs.append(twin.pair())
-    pairs += [random_chain(rng, int(rng.integers(2, 9))).pair() for _ in range(60)]
+    return pairs
+
+
+def vectors(rng: np.random.Generator) -> list[bytes]:
+    """Every kind alone, then chains."""
+    pairs = pairs_of_kinds(rng) + [random_chain(rng, int(rng.integers(2, 9))).pair() for _ in range(60)]
     return [vector(pair, rng) for pair in pairs]
 
 
