@@ -17,6 +17,7 @@ struct Check {
 
 // One stage with its values.
 struct Stage {
+  uint32_t number;
   StageRecord record;
   ValueRecord in;
   ValueRecord out;
@@ -110,7 +111,7 @@ const char* CheckConvolution(const Check& check, const Stage& stage) {
   TFLFUSE_EXPECT(s.pad_left <= stage.in.pad_left &&
                      last < static_cast<uint32_t>(s.pad_left) + stage.in.width + stage.in.pad_right,
                  "windows reach beside the rows of their input");
-  const int32_t last_row = RowsFor(s, stage.out.height - 1u).end;
+  const int32_t last_row = RowsFor(check.chain, stage.number, stage.out.height - 1u).end;
   const bool inside = s.pad_top == 0 && last_row <= stage.in.height;
   const bool has_segment = s.scratch != kNoOffset;
   TFLFUSE_EXPECT(inside || has_segment, "padding rows are missing");
@@ -127,7 +128,7 @@ const char* CheckPool(const Check& check, const Stage& stage) {
   TFLFUSE_EXPECT(static_cast<uint64_t>(s.kernel_h) * s.kernel_w <= kMaxWindow, "a window is too large");
   const uint32_t last_column = (stage.out.width - 1u) * s.stride_w;
   TFLFUSE_EXPECT(s.kernel_h > s.pad_top && s.kernel_w > s.pad_left &&
-                     RowsFor(s, stage.out.height - 1u).begin < stage.in.height &&
+                     RowsFor(check.chain, stage.number, stage.out.height - 1u).begin < stage.in.height &&
                      last_column < static_cast<uint32_t>(s.pad_left) + stage.in.width,
                  "a pooling window lies outside the plane");
   return nullptr;
@@ -182,6 +183,7 @@ const char* CheckStage(const Check& check, uint32_t number) {
   const ChainView& chain = check.chain;
   const uint32_t own = chain.inputs + number;
   Stage stage;
+  stage.number = number;
   stage.record = chain.Stage(number);
   const StageRecord& s = stage.record;
   TFLFUSE_EXPECT(s.kind < kKinds, "a stage is of an unknown kind");

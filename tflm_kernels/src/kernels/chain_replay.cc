@@ -10,7 +10,7 @@ namespace {
 uint32_t FirstNeeded(const ChainView& chain, const Schedule& schedule, uint32_t s, uint32_t height) {
   const uint32_t done = schedule.done[s];
   if (!chain.Accumulates(s) && done == chain.Height(chain.inputs + s)) return height;
-  return ClipRow(RowsFor(chain.Stage(s), done).begin, height);
+  return ClipRow(RowsFor(chain, s, done).begin, height);
 }
 
 // The rows of a value below this are free. A table that works in place passes its rows on to its own readers.

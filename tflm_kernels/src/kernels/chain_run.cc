@@ -108,7 +108,7 @@ struct Convolution {
   const StageRecord& s = work.stage;
   const uint32_t channels = work.in.channels;
   c->window = {run.rows, s.kernel_h, s.kernel_w, 0, 0, s.stride_w * channels, s.dilation_w * channels, channels};
-  int32_t row = RowsFor(s, work.row).begin;
+  int32_t row = RowsFor(run.chain, number, work.row).begin;
   for (uint32_t k = 0; k < s.kernel_h; ++k, row += s.dilation_h) {
     if (row < 0) ++c->window.inner_begin;
     if (row < work.in.height) ++c->window.inner_end;
@@ -133,7 +133,7 @@ struct Convolution {
 [[gnu::noinline]] void Pool(const Run& run, uint32_t number, uint32_t row) {
   const Work work = WorkOf(run, number, row);
   const StageRecord& s = work.stage;
-  const Rows rows = RowsFor(s, work.row);
+  const Rows rows = RowsFor(run.chain, number, work.row);
   const uint32_t begin = ClipRow(rows.begin, work.in.height), end = ClipRow(rows.end, work.in.height);
   for (uint32_t r = begin; r < end; ++r) run.rows[r - begin] = InRow(run, s.input, work.in, r);
   const TflfusePool pool = {run.rows,         end - begin,   s.kernel_w,  s.stride_w, s.pad_left, work.in.width,
@@ -285,12 +285,11 @@ void MakeRow(const Run& run, uint32_t number, uint32_t row) {
 extern "C" void tflfuse_chain_run(const uint8_t* options, const int8_t* constants, const int8_t* const* inputs,
                                   int8_t* output, void* scratch) {
   using namespace tflfuse;
-  uint8_t* memory = static_cast<uint8_t*>(scratch);
-  const ChainView view(options, ReadHeader(options));
-  void* rows = memory + view.stages * kStateBytes;
-  const Run run = {view, constants, inputs, output, memory, static_cast<const int8_t**>(rows)};
+  Run run = {ChainView(options, ReadHeader(options)), constants, inputs, output, static_cast<uint8_t*>(scratch), nullptr};
   const ChainView& chain = run.chain;
-  Schedule schedule = {static_cast<uint16_t*>(scratch), memory + chain.stages * sizeof(uint16_t), chain.Last()};
+  void* rows = run.scratch + chain.stages * kStateBytes;
+  run.rows = static_cast<const int8_t**>(rows);
+  Schedule schedule = {static_cast<uint16_t*>(scratch), run.scratch + chain.stages * sizeof(uint16_t), chain.Last()};
   memset(schedule.done, 0, chain.stages * sizeof(uint16_t));
   FillPadding(run);
   while (!IsFinished(chain, schedule)) {

@@ -25,14 +25,21 @@ struct Rows {
   int32_t end;
 };
 
-// What a stage looks at for one of its rows; an accumulating stage for the next row it consumes.
-inline Rows RowsFor(const StageRecord& stage, uint32_t row) {
-  const int32_t same = static_cast<int32_t>(row);
-  if (Is(stage, Kind::kPad)) return {same - stage.pad_top, same - stage.pad_top + 1};
-  if (Is(stage, Kind::kSlice)) return {same + stage.pad_top, same + stage.pad_top + 1};
-  if (!HasWindow(stage)) return {same, same + 1};
-  const int32_t begin = static_cast<int32_t>(row * stage.stride_h) - stage.pad_top;
-  return {begin, begin + (stage.kernel_h - 1) * stage.dilation_h + 1};
+// What a stage looks at for one of its rows; an accumulating stage for the next row it consumes. A whole record would
+// be too much to read.
+inline Rows RowsFor(const ChainView& chain, uint32_t s, uint32_t row) {
+  const auto number = [&](uint32_t field) { return static_cast<int32_t>(chain.Number(s, field)); };
+  if (!chain.HasWindow(s)) {
+    const int32_t pad = chain.Is(s, Kind::kPad)     ? number(at_StageRecord::pad_top)
+                        : chain.Is(s, Kind::kSlice) ? -number(at_StageRecord::pad_top)
+                                                    : 0;
+    const int32_t begin = static_cast<int32_t>(row) - pad;
+    return {begin, begin + 1};
+  }
+  const uint32_t stride = chain.Number(s, at_StageRecord::stride_h);
+  const int32_t begin = static_cast<int32_t>(row * stride) - number(at_StageRecord::pad_top);
+  const int32_t taps = number(at_StageRecord::kernel_h) - 1;
+  return {begin, begin + taps * number(at_StageRecord::dilation_h) + 1};
 }
 
 inline uint32_t ClipRow(int32_t row, uint32_t height) {
@@ -54,7 +61,7 @@ inline bool IsMissing(const ChainView& chain, const Schedule& schedule, uint32_t
 [[gnu::noinline]] inline uint32_t NextStage(const ChainView& chain, Schedule* schedule) {
   for (;;) {
     const uint32_t s = schedule->current;
-    const Rows rows = RowsFor(chain.Stage(s), schedule->done[s]);
+    const Rows rows = RowsFor(chain, s, schedule->done[s]);
     uint32_t missing = chain.Input(s);
     if (!IsMissing(chain, *schedule, missing, rows)) {
       missing = chain.Other(s);

@@ -33,6 +33,7 @@ struct ChainView {
   ValueRecord Value(uint32_t v) const { return ReadValueRecord(values + v * kValueRecordBytes); }
   StageRecord Stage(uint32_t s) const { return ReadStageRecord(records + s * kStageRecordBytes); }
   // Single numbers, for where a whole record would be too much to read.
+  uint32_t Number(uint32_t s, uint32_t field) const { return Read_u16(records + s * kStageRecordBytes + field); }
   uint32_t Height(uint32_t v) const { return Read_u16(values + v * kValueRecordBytes + at_ValueRecord::height); }
   uint8_t KindOf(uint32_t s) const { return records[s * kStageRecordBytes + at_StageRecord::kind]; }
   uint32_t Input(uint32_t s) const { return records[s * kStageRecordBytes + at_StageRecord::input]; }
@@ -43,6 +44,9 @@ struct ChainView {
   bool Is(uint32_t s, Kind kind) const { return KindOf(s) == static_cast<uint8_t>(kind); }
   // Whether a stage takes its input one row at a time and makes a single pixel of it.
   bool Accumulates(uint32_t s) const { return Is(s, Kind::kMean) || Is(s, Kind::kGlobalAverage); }
+  bool HasWindow(uint32_t s) const {
+    return Is(s, Kind::kConv) || Is(s, Kind::kDepthwise) || Is(s, Kind::kAveragePool) || Is(s, Kind::kMaxPool);
+  }
   bool Reads(uint32_t s, uint32_t v) const { return Input(s) == v || Other(s) == v; }
 
   uint32_t Last() const { return stages - 1; }
@@ -54,11 +58,6 @@ inline uint32_t Pitch(const ValueRecord& value) {
 }
 
 inline bool Is(const StageRecord& stage, Kind kind) { return stage.kind == static_cast<uint8_t>(kind); }
-
-inline bool HasWindow(const StageRecord& stage) {
-  return Is(stage, Kind::kConv) || Is(stage, Kind::kDepthwise) || Is(stage, Kind::kAveragePool) ||
-         Is(stage, Kind::kMaxPool);
-}
 
 // Whether a stage writes over its input's rows: a table may.
 inline bool IsInPlace(const ValueRecord& in, const ValueRecord& out) {
