@@ -159,6 +159,8 @@ const Spoil kSpoiled[] = {
     [](Fake* f) { f->dims[0].data[0] = 0; },
     [](Fake* f) { f->dims[0] = {4, {1 << 16, 1 << 16, 1 << 16, 1 << 16}}; },
     [](Fake* f) { f->dims[0] = {3, {INT32_MAX, INT32_MAX, INT32_MAX}}; },
+    [](Fake* f) { f->dims[0].size = INT32_MIN; },
+    [](Fake* f) { f->dims[0] = {9, {1, f->dims[0].data[1], 1, 1, 1, 1, 1, 1, 1}}; },
     [](Fake* f) { ++f->dims[f->count].data[1]; },
     [](Fake* f) { ++f->dims[f->count + 1].data[1]; },
     [](Fake* f) { f->options->bytes()[0] ^= 1; },

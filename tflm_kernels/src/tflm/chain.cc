@@ -13,6 +13,8 @@ const char kChainName[] = "TFLFUSE_CHAIN_1";
 
 namespace {
 
+constexpr int kMaxRank = 8;  // of a tensor: no more numbers are read than that, however many a file claims to have
+
 // What lives as long as the interpreter.
 struct Data {
   const uint8_t* options;
@@ -33,6 +35,7 @@ const TfLiteEvalTensor* TensorAt(const TfLiteContext* context, const TfLiteIntAr
 // The number of int8 elements; 0, which is no tensor's size, for what is no int8 tensor or too large.
 uint32_t Elements(const TfLiteEvalTensor* tensor) {
   if (tensor == nullptr || tensor->type != kTfLiteInt8 || tensor->dims == nullptr) return 0;
+  if (tensor->dims->size < 0 || tensor->dims->size > kMaxRank) return 0;
   uint64_t elements = 1;
   for (int i = 0; i < tensor->dims->size; ++i) {
     if (tensor->dims->data[i] <= 0) return 0;
