@@ -55,6 +55,9 @@ const char* CheckNode(const TfLiteContext* context, const TfLiteNode* node, uint
   if (node->outputs == nullptr || node->outputs->size != 1) return "it has the wrong number of outputs";
   uint32_t input_bytes[kMaxInputs];
   const uint32_t inputs = Inputs(node);
+  for (uint32_t i = 0; i <= inputs; ++i) {
+    if (node->inputs->data[i] == node->outputs->data[0]) return "its output is one of its inputs";
+  }
   for (uint32_t i = 0; i < inputs; ++i) {
     input_bytes[i] = Elements(TensorAt(context, node->inputs, i));
     if (input_bytes[i] == 0) return "an input is no int8 tensor";
