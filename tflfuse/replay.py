@@ -1,13 +1,14 @@
 """Proof by replay: a chain run row by row with addresses, where each byte that it reads must still be the input's.
 
-This knows nothing of how distances are computed. It makes rows in the order in which the executor makes them
-(chain_schedule.h), and remembers how far the output has been written.
+This knows nothing of how distances are computed. It makes rows in the order in which the executor makes them, and
+remembers how far the output has been written.
 """
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .chain import Link, Transpose, Value
+from .chain import Link, Value
+from .walk import steps
 
 
 def reads_what_it_wrote(inputs: Sequence[Value], links: Sequence[Link], above: Sequence[int | None]) -> str | None:
@@ -16,39 +17,19 @@ def reads_what_it_wrote(inputs: Sequence[Value], links: Sequence[Link], above: S
     links: with the copies. above: for each outside tensor its address minus the output's, None where it is nowhere
     near. A row of the output counts as written from when its stage begins to make it, unless it only adds up.
     """
-    count, last = len(inputs), len(links) - 1
-    heights = [v.height for v in inputs] + [link.stage.out.height for link in links]
+    last = len(links) - 1
     out_pitch = links[last].stage.out.width * links[last].stage.out.channels
-    made, consumed, waiting = [0] * len(links), [0] * len(links), [last] * len(links)
-
-    def rows_of(stage: int, value: int) -> range:
-        rows = links[stage].stage.rows
-        if isinstance(links[stage].stage, Transpose):
-            return range(heights[value])
-        if rows.accumulates:
-            return range(consumed[stage], consumed[stage] + 1)
-        return range(rows.first(made[stage], heights[value]), rows.end(made[stage], heights[value]))
-
-    current = last
-    while made[last] < heights[-1]:
-        link = links[current]
-        missing = next((v - count for v in link.reads if v >= count and made[v - count] < rows_of(current, v).stop),
-                       None)
-        if missing is not None:
-            waiting[missing], current = current, missing
-            continue
-        sums_up = link.stage.rows.accumulates and consumed[current] + 1 < heights[link.reads[0]]
-        written = (made[last] + (current == last and not sums_up)) * out_pitch
-        for value in (v for v in link.reads if v < count):
-            delta, pitch = above[value], inputs[value].width * inputs[value].channels
-            for row in rows_of(current, value) if delta is not None else ():
-                begin = (delta or 0) + row * pitch
+    written = 0
+    for step in steps(inputs, links):
+        if step.stage == last and step.done:
+            written = (step.row + 1) * out_pitch
+        for value, rows in step.reads:
+            distance = above[value] if value < len(inputs) else None
+            if distance is None:
+                continue
+            pitch = inputs[value].width * inputs[value].channels
+            for row in rows:
+                begin = distance + row * pitch
                 if begin < written and begin + pitch > 0:
-                    return f"stage {current} reads row {row} of input {value} when {written} bytes are written"
-        consumed[current] += 1
-        if sums_up:
-            continue
-        made[current] += 1
-        if current != last:
-            current = waiting[current]
+                    return f"stage {step.stage} reads row {row} of input {value} when {written} bytes are written"
     return None
