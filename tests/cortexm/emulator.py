@@ -16,6 +16,8 @@ PACKAGES = {"cmake": "cmake", "ninja": "ninja-build", "qemu-system-arm": "qemu-s
             "arm-none-eabi-g++": "gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib"}
 RESERVED = 1 << 17
 """Bytes of SRAM in front of the arena: stack, marks and what the harness itself keeps; far more than it takes."""
+STACK = 1024
+"""Bytes of stack that no Prepare and no Eval takes."""
 PATIENCE = 600
 """Seconds after which a run is given up: a program that hangs would hang for ever."""
 
@@ -34,6 +36,11 @@ class Outcome:
     def stack(self) -> list[tuple[int, int]]:
         found = re.findall(r"stack of Prepare (\d+)\nstack of Eval (\d+)\n", self.text)
         return [(int(prepare), int(evaluate)) for prepare, evaluate in found]
+
+    @property
+    def deepest(self) -> int:
+        """Bytes of stack that some Prepare or Eval took."""
+        return max(max(pair) for pair in self.stack)
 
 
 def missing() -> str | None:

@@ -55,7 +55,9 @@ def check(pairs: Iterator[Pair], harness: Harness, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     programs = [program for pair in pairs for program in programs_of(pair, rng)]
     (tmp_path / "image").write_bytes(image(programs))
-    assert f"equal: {len(programs)} programs" in emulator.run(CPU, harness(CPU), tmp_path / "image").text
+    outcome = emulator.run(CPU, harness(CPU), tmp_path / "image")
+    assert f"equal: {len(programs)} programs" in outcome.text
+    assert outcome.deepest < emulator.STACK
 
 
 def padded(rng: np.random.Generator, plane: tuple[int, int], channels: int, out: int, kernel: tuple[int, int],

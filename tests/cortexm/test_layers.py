@@ -30,3 +30,4 @@ def test_edges_give_equal_outputs(cpu: str, harness: Harness, tmp_path_factory: 
     outcome = emulator.run(cpu, harness(cpu), data)
     assert len(outcome.stack) > 300
     assert f"equal: {len(outcome.stack)} programs" in outcome.text
+    assert outcome.deepest < emulator.STACK

@@ -54,3 +54,4 @@ def test_every_vector_gives_equal_outputs(cpu: str, harness: Harness, tmp_path_f
     outcome = emulator.run(cpu, harness(cpu), data)
     assert len(outcome.stack) > 100
     assert f"equal: {len(outcome.stack)} programs" in outcome.text
+    assert outcome.deepest < emulator.STACK

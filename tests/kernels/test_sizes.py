@@ -1,21 +1,35 @@
-"""The pack's code size for a Cortex-M4, as scripts/sizes prints it."""
+"""The pack's code size for each Cortex-M, as scripts/sizes prints it."""
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.cortexm import emulator, pack
+
 SIZES = Path(__file__).resolve().parents[2] / "scripts/sizes"
 
 
-@pytest.mark.skipif(shutil.which("arm-none-eabi-g++") is None, reason="arm-none-eabi-g++ is not installed")
-def test_the_pack_stays_below_its_limit() -> None:
-    done = subprocess.run([sys.executable, SIZES], capture_output=True, text=True)
+def sizes(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, SIZES, *arguments], capture_output=True, text=True)
+
+
+@pytest.mark.skipif(emulator.missing() is not None, reason=str(emulator.missing()))
+def test_it_prints_the_whole_the_registered_and_each_file() -> None:
+    done = sizes("--files", "cortex-m4")
     assert done.returncode == 0, done.stderr
-    whole, registered = (int(n.replace(",", "")) for n in re.findall(r"([\d,]+)  (?:whole|with)", done.stdout))
-    assert re.search(r"[1-9]\d*  src/kernels/arm_dsp/conv_row.cc", done.stdout), "what is compiled for this processor"
-    assert 4_000 < registered <= whole < 24 * 1024
+    number = r"([\d,]+)"
+    (whole, registered), = re.findall(rf"^cortex-m4 +-Os +whole +{number} +registered +{number}$", done.stdout, re.M)
+    files = dict(re.findall(r"^ +([\d,]+)  (src/\S+\.cc)$", done.stdout, re.M))
+    assert "src/kernels/arm_dsp/conv_row.cc" in files.values(), "what is compiled for this processor"
+    assert "src/kernels/conv_row.cc" not in files.values() and "src/tflm/chain.cc" in files.values()
+    assert 4_000 < int(registered.replace(",", "")) <= int(whole.replace(",", "")) < pack.LIMIT
+
+
+@pytest.mark.skipif(emulator.missing() is not None, reason=str(emulator.missing()))
+def test_an_unknown_processor_is_told() -> None:
+    done = sizes("cortex-m99")
+    assert done.returncode == 2 and done.stderr == "scripts/sizes: unknown: cortex-m99\n"
