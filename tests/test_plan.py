@@ -589,7 +589,7 @@ def test_a_refusal_is_told_once_with_place_and_reason() -> None:
         Refusal("never", "#2", "RELU #2 't3'", "it is not wanted", "'t2'"),
         Refusal("never", "#1", "RELU #1 't2'", "it is not wanted", "'t1'"))
     assert done.refusals[0].as_dict() == {"rule": "never", "place": "#2", "operator": "RELU #2 't3'",
-                                          "reason": "it is not wanted", "at": "'t2'"}
+                                          "reason": "it is not wanted", "at": "'t2'", "by_choice": False}
 
 
 def test_of_several_reasons_on_one_root_the_first_is_told() -> None:

@@ -17,9 +17,11 @@ class Refused(TflfuseError):
 
     reason: one sentence, the same for the user, the manual and the test.
     at: the operator or tensor that stands in the way; None means the whole match.
+    by_choice: nothing stands in the way, but it is better or as good not to do it.
     """
 
-    def __init__(self, reason: str, at: Any = None) -> None:
+    def __init__(self, reason: str, at: Any = None, by_choice: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
         self.at = at
+        self.by_choice = by_choice

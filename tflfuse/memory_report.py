@@ -31,15 +31,12 @@ class Memory:
                 "before": self.before and self.before.as_dict(), "after": self.after.as_dict(),
                 "buffers": [buffer_dict(p) for p in self.plan.places], "at_the_peak": self.in_the_way()}
 
-    def lines(self, everything: bool) -> Iterator[str]:
-        before = f"{self.before.device:,} -> " if self.before else ""
-        yield f"kTensorArenaSize for 32-bit targets: {before}{self.after.device:,} bytes"
-        if self.written:
-            yield (f"memory plan: tensors and rows take {self.plan.head:,} bytes; "
-                   f"by TFLM's own plan they would take {self.plan.greedy:,}")
-        if everything:
-            yield from (f"at {p.offset:>9,}: {p.size:>9,} bytes, used {p.first} to {p.last}: {name_of(p)}"
-                        for p in self.plan.places)
+    def lines(self) -> Iterator[str]:
+        """The plan and every place."""
+        yield (f"memory plan, {HOW[self.plan.origin]}: tensors and rows take {self.plan.head:,} bytes of the arena; "
+               f"by TFLM's own plan they would take {self.plan.greedy:,}")
+        yield from (f"at {p.offset:>9,}: {p.size:>9,} bytes, used {p.first} to {p.last}: {name_of(p)}"
+                    for p in self.plan.places)
 
     def in_the_way(self) -> dict[str, Any]:
         """The operator at which the arena is fullest, and what it must hold then, the largest first."""

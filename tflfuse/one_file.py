@@ -61,6 +61,8 @@ def make(args: argparse.Namespace, source: Path, target: Path | None, progress: 
     """
     result = rewritten(args, source.read_bytes(), progress)
     report = result.report
+    if args.lower and not report.changed:
+        report = replace(report, unchanged="no operator in it is fused, so there is nothing to lower")
     contents: list[tuple[Path, bytes]] = []
     if target is not None:
         made = firmware.firmware(result.model, target.name, args.resolver, args.c_array, args.sketch)

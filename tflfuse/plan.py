@@ -70,17 +70,21 @@ def key_of(rule: str, operators: Sequence[Operator]) -> Key:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Something that matched and was not done, and why. operators: those that stay because of it."""
+    """Something that matched and was not done, and why. operators: those that stay because of it. by_choice: it could
+    have been done, but is better or as well left.
+    """
 
     rule: str
     place: str
     label: str
     reason: str
     at: str = ""
+    by_choice: bool = False
     operators: tuple[Operator, ...] = field(default=(), compare=False, repr=False)
 
-    def as_dict(self) -> dict[str, str]:
-        return {"rule": self.rule, "place": self.place, "operator": self.label, "reason": self.reason, "at": self.at}
+    def as_dict(self) -> dict[str, Any]:
+        return {"rule": self.rule, "place": self.place, "operator": self.label, "reason": self.reason, "at": self.at,
+                "by_choice": self.by_choice}
 
 
 @dataclass(frozen=True)
@@ -237,7 +241,7 @@ def first_accepted(rule: Rule, root: Operator, view: View, exact: bool, excluded
 def refusal_of(rule: str, root: Operator, refused: Refused) -> Refusal:
     """A rule's refusal of the match that ends in root."""
     at = refused.at.label if isinstance(refused.at, (Operator, Tensor)) else str(refused.at or "")
-    return Refusal(rule, root.place, root.label, refused.reason, at)
+    return Refusal(rule, root.place, root.label, refused.reason, at, refused.by_choice, (root,))
 
 
 def step_of(rule: Rule, match: Match, new: Replacement, number: int) -> Step:

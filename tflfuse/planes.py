@@ -35,9 +35,13 @@ def image_of(tensor: Tensor) -> Plane:
     return height, width, channels
 
 
+def check_int8(tensor: Tensor) -> None:
+    require(tensor.type == TensorType.INT8, f"{_type(tensor)} values are not computed by a chain, only INT8", at=tensor)
+
+
 def value_of(tensor: Tensor, plane: Plane) -> Value:
     """A value of the chain for a tensor that holds int8 activations; refused for any other."""
-    require(tensor.type == TensorType.INT8, f"{_type(tensor)} values are not computed by a chain, only INT8", at=tensor)
+    check_int8(tensor)
     require(not tensor.is_variable, "the tensor is a variable", at=tensor)
     require(not tensor.is_constant, "the tensor is constant", at=tensor)
     require(tensor.is_static, "a dimension is left open", at=tensor)

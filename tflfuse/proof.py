@@ -71,21 +71,26 @@ class Proof:
     def arena_after(self) -> Arena | None:
         return self.whole.arena_after
 
-    def lines(self) -> list[str]:
-        lines = []
-        if self.arena_before and self.arena_after:
-            lines.append(f"arena      {self.arena_before.total:>9,} -> {self.arena_after.total:,} bytes (64-bit)")
-        lines.append(f"verified: {self.whole.summary}" if self.whole.conclusive else self.whole.summary)
+    @property
+    def tflm_fails(self) -> bool:
+        """TFLM is there and cannot run the original, so that what it would need of an arena means nothing."""
+        return self.arena_before is None and installed()
+
+    def lines(self, brief: bool = False) -> list[str]:
+        """What ran and what came out. brief: of many outputs and reasons the first."""
+        whole = self.whole.brief if brief else self.whole.summary
+        lines = [f"verified: {whole}" if self.whole.conclusive else whole]
         if self.exact_part:
-            lines.append(f"exact steps alone: {self.exact_part.summary}")
+            lines.append(f"exact steps alone: {self.exact_part.brief if brief else self.exact_part.summary}")
         errors = [m.error for m in self.measured if m.error is not None]
         if errors:
             worst = max(errors, key=lambda e: e.after_mean)
-            lines.append(f"{len(errors)} re-quantizing steps, each no further from the real function than before:"
-                         f" mean error at most {worst.after_mean:.3f} steps (was {worst.before_mean:.3f})")
+            each = "1 re-quantizing step, " if len(errors) == 1 else f"{len(errors)} re-quantizing steps, each "
+            lines.append(f"{each}no further from the real function than before: mean error at most "
+                         f"{worst.after_mean:.3f} steps (was {worst.before_mean:.3f})")
         missing = [m.reason for m in self.measured if m.reason is not None]
         if missing:
-            lines.append(f"{len(missing)} re-quantizing steps not measured: {missing[0]}")
+            lines.append(f"re-quantizing steps not measured: {len(missing)}; {missing[0]}")
         return lines
 
     def as_dict(self) -> dict[str, Any]:
@@ -102,16 +107,7 @@ def fuse_and_prove(model: bytes, runs: int = 4, progress: Callable[[str], None] 
     runs: random inputs, besides the extreme ones. options: custom_ops, keep_dynamic.
     Raises Differs where the outputs are not what they must be.
     """
-    excluded: frozenset[Key] = frozenset()
-    while True:
-        progress("rewriting")
-        result = fuse(model, exact=exact, excluded=excluded, **options)
-        progress("measuring re-quantizing steps")
-        found = tuple(measure(result))
-        worse = frozenset(m.step.key for m in found if m.error is not None and not m.error.accepted)
-        if not worse:
-            break
-        excluded |= worse
+    result, found, excluded = settled(model, progress, exact=exact, **options)
     require_kernels(result)
     progress("running both models")
     whole = verify(model, result.model, runs=runs)
@@ -123,6 +119,21 @@ def fuse_and_prove(model: bytes, runs: int = 4, progress: Callable[[str], None] 
             part = verify(model, alone.model, runs=runs)
             check(part, exact=True)
     return replace(result, report=replace(result.report, proof=Proof(whole, part, found)))
+
+
+def settled(model: bytes, progress: Callable[[str], None] = lambda what: None,
+            **options: Any) -> tuple[Result, tuple[Measured, ...], frozenset[Key]]:
+    """pipeline.fuse without the re-quantizing steps that are measured to be worse; what was measured; those steps."""
+    excluded: frozenset[Key] = frozenset()
+    while True:
+        progress("rewriting")
+        result = fuse(model, excluded=excluded, **options)
+        progress("measuring re-quantizing steps")
+        found = tuple(measure(result))
+        worse = frozenset(m.step.key for m in found if m.error is not None and not m.error.accepted)
+        if not worse:
+            return result, found, excluded
+        excluded |= worse
 
 
 def require_kernels(result: Result) -> None:

@@ -32,7 +32,7 @@ from .chain import Chain, Link, Stage, Table, Value
 from .errors import Refused
 from .ir import Array, Operator, Tensor
 from .pattern import require
-from .planes import image_of, plane_of, value_of
+from .planes import check_int8, image_of, plane_of, value_of
 from .stages_conv import conv_stage, dense_stage, depthwise_stage
 from .stages_move import joined_stages, pad_stage, padding_of, pads_of, slice_stage
 from .stages_plane import (channel_product_stage, channel_sum_stage, mean_stage, pool_stage, sum_stage,
@@ -197,7 +197,7 @@ class _Build:
         held = self.bytes_of(output)
         last = self.node(held) if held in self.padded else self.nodes.get(held)
         if last is None or last.stage is None:
-            raise Refused("nothing is left to compute", operators[-1])
+            raise Refused("nothing is left to compute: its output has its input's bytes", operators[-1], by_choice=True)
         needed: dict[_Node, None] = {}
         self.reach(last, needed)
         tensors = {node: tensor for tensor, node in self.nodes.items() if node.stage is None}
@@ -248,6 +248,7 @@ class _Build:
     def rename(self, operator: Operator, source: Tensor) -> None:
         out = operator.outputs[0]
         require(source.type == out.type and source.size == out.size, "its output has other bytes than its input")
+        check_int8(source)
         require(source.quantization is not None and source.quantization.same_as(out.quantization),
                 "its output is quantized otherwise than its input")
         self.same[out] = source

@@ -7,7 +7,7 @@ from .chain import Add, Pad, Slice, Value
 from .ir import Operator, Tensor
 from .numerics import add_parameters
 from .pattern import require
-from .planes import Plane, integers_of, plane_of, value_of
+from .planes import Plane, check_int8, integers_of, plane_of, value_of
 from .windows import Pads
 
 OTHER_SHAPES = ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask", "offset")
@@ -91,6 +91,7 @@ def joined_stages(operator: Operator, tensors: list[Tensor]) -> tuple[list[Pad],
 
 
 def _check_quantization(operator: Operator, source: Tensor) -> None:
+    check_int8(source)
     q = source.quantization
     require(q is not None and q.same_as(operator.outputs[0].quantization),
             "its output is quantized otherwise than its input")

@@ -2,11 +2,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import textwrap
 from types import TracebackType
 
+from rich.cells import cell_len
 from rich.console import Console
+from rich.highlighter import RegexHighlighter
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
+from rich.theme import Theme
 
 
 class Spinner:
@@ -30,18 +36,65 @@ class Spinner:
         self._bar.stop()
 
 
+class Colours(RegexHighlighter):
+    """What to look at in a line of a report."""
+
+    highlights = [r"-> (?P<after>[\d,]+)", r"^(?P<good>verified:.*equal)", r"^(?P<bad>not verified)",
+                  r"^(?P<head>(?:not )?fused|unchanged)\b", r"(?P<place>#\d+(?:-#\d+)?)", r"^(?P<note>note|also|left):"]
+
+
+COLOURS = Colours()
+THEME = Theme({"after": "bold green", "good": "green", "bad": "bold yellow", "head": "bold", "place": "cyan",
+               "note": "yellow"})
+
+
 def say(report: str) -> int:
-    """Print it, with what the output's encoding lacks as escapes; the exit code. Whoever reads it may leave early."""
+    """Print it; the exit code. On a terminal in its width and in colours, unless NO_COLOR or TERM=dumb forbid them.
+
+    What the output's encoding lacks, and what would control a terminal, comes as escapes. Whoever reads it may leave
+    early.
+    """
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    text = visible(report).encode(encoding, "backslashreplace").decode(encoding)
     try:
-        print(report.encode(encoding, "backslashreplace").decode(encoding), flush=True)
+        if sys.stdout is not None and sys.stdout.isatty():
+            show(text)
+        else:
+            print(text, flush=True)
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more when it ends
         return 0 if isinstance(error, BrokenPipeError) else fail(2, f"the report cannot be printed: {error.strerror}")
     return 0
 
 
+def show(text: str) -> None:
+    """On a terminal."""
+    width = shutil.get_terminal_size().columns
+    text = "\n".join(line for long in text.split("\n") for line in wrapped(long, width))
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown"):
+        print(text, flush=True)
+        return
+    console = Console(theme=THEME, soft_wrap=True)
+    for line in text.split("\n"):
+        console.print(COLOURS(Text(line)))
+    sys.stdout.flush()
+
+
+def wrapped(line: str, width: int) -> list[str]:
+    """At blanks; what follows the first line is indented."""
+    if cell_len(line) <= width:
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    return textwrap.wrap(line, max(width, 20), subsequent_indent=indent, break_long_words=False,
+                         break_on_hyphens=False, drop_whitespace=True)
+
+
+def visible(text: str) -> str:
+    """With escapes for what cannot be printed, but for the ends of lines."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
 def fail(code: int, message: str) -> int:
     """Say what went wrong in one line; the exit code."""
-    print("tflfuse: " + " ".join(message.split()), file=sys.stderr)
+    print("tflfuse: " + visible(" ".join(message.split())), file=sys.stderr)
     return code

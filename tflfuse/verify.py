@@ -79,13 +79,22 @@ class Comparison:
     @property
     def summary(self) -> str:
         """One line for a user."""
+        return self._told(len(self.reasons) + len(self.outputs))
+
+    @property
+    def brief(self) -> str:
+        """The same with the worst two of many outputs, and the first two of many reasons."""
+        return self._told(2)
+
+    def _told(self, most: int) -> str:
         if self.interpreter is None:
-            return "not verified: " + "; ".join(self.reasons)
+            return "not verified: " + some(self.reasons, most)
         if self.failure is not None:
             return f"the rewritten model fails in {self.interpreter}: {self.failure}"
         if self.unstable:
             return f"not verified: the original's own outputs change from one run to the next in {self.interpreter}"
-        what = "all outputs equal" if self.equal else "; ".join(str(d) for d in self.outputs if not d.equal)
+        different = sorted((d for d in self.outputs if not d.equal), key=lambda d: -(d.relative or d.largest))
+        what = "all outputs equal" if self.equal else some([str(d) for d in different], most)
         return f"{what}, {self.runs} inputs in {self.interpreter}"
 
     def as_dict(self) -> dict[str, Any]:
@@ -95,6 +104,11 @@ class Comparison:
             difference.update({key: None for key, value in difference.items()
                                if isinstance(value, float) and not math.isfinite(value)})
         return {**fields, "summary": self.summary}
+
+
+def some(texts: Sequence[str], most: int) -> str:
+    """The first of them, and how many more there are."""
+    return "; ".join(texts[:most]) + (f"; and {len(texts) - most} more" if len(texts) > most else "")
 
 
 def verify(before: bytes, after: bytes, inputs: Sequence[Sequence[Array]] | None = None, runs: int = 4) -> Comparison:

@@ -53,8 +53,9 @@ def step_of(stretch: Stretch, piece: Piece, fused: Operator, number: int) -> Ste
     last = run.operators[-1]
     fused.place = last.place
     before = max(stretch.alone(position).peak for position in range(piece.begin, piece.end))
-    note = (f"{len(run.chain.links)} stages, {laid_out(run.chain).scratch_bytes:,} bytes of rows, "
-            f"peak {before:,} -> {piece.peak:,}")
+    stages = "1 stage" if len(run.chain.links) == 1 else f"{len(run.chain.links)} stages"
+    note = (f"{stages}, {laid_out(run.chain).scratch_bytes:,} bytes of rows; while it runs the arena holds up to "
+            f"{before:,} -> {piece.peak:,} bytes")
     return Step(NAME, SUMMARY, last.place, last.label, True, note, number, snapshot(run.operators), snapshot([fused]),
                 Replacement((fused,)), run.operators)
 

@@ -179,8 +179,10 @@ class Stretch:
             return self.reasons.get((piece.begin, piece.end))
         saved = piece.kept - better.kept
         if better.peak <= most and better.flash >= saved:
-            return Refused(f"fused, it would save {saved:,} bytes of the arena for {better.flash * FLASH:,} of flash")
-        return Refused(f"fused, the arena would hold {better.peak:,} bytes at once instead of {piece.peak:,}")
+            return Refused(f"fused, it would save {saved:,} bytes of the arena for {better.flash * FLASH:,} of flash",
+                           by_choice=True)
+        return Refused(f"fused, the arena would hold {better.peak:,} bytes at once instead of {piece.peak:,}",
+                       by_choice=True)
 
     def why_ended(self, piece: Piece, after: Piece) -> Refused:
         """What stands against one run where there are two."""
@@ -190,7 +192,8 @@ class Stretch:
         if both is None:
             refused = self.reasons[piece.begin, after.end]
             return Refused(f"the run ends here: {refused.reason}", refused.at)
-        return Refused(f"the run ends here: with the next one the arena would hold {both.peak:,} bytes at once")
+        return Refused(f"the run ends here: with the next one the arena would hold {both.peak:,} bytes at once",
+                       by_choice=True)
 
 
 def weights_read(layout: Layout) -> int:
