@@ -187,3 +187,10 @@ def test_fixed_point_functions_approximate_what_they_are_named_after() -> None:
     real = a * 2.0 ** -27
     np.testing.assert_allclose(fixed_point.logistic(a) * 2.0 ** -31, 1 / (1 + np.exp(-real)), atol=3e-8)
     np.testing.assert_allclose(fixed_point.tanh(a) * 2.0 ** -31, np.tanh(real), atol=2e-7)
+
+
+@pytest.mark.parametrize("number, whole", [
+    (0.49999997, 0), (-0.49999997, 0), (0.5, 1), (-0.5, -1), (2.5, 3), (8388609, 8388609), (-8388609, -8388609)])
+def test_rounding_adds_no_half_that_float32_cannot_hold(number: float, whole: int) -> None:
+    """x + 0.5 is itself rounded: the largest float32 below a half becomes 1, odd numbers above 2 ** 23 even ones."""
+    assert numerics.rounded(np.float32(number)) == whole

@@ -13,6 +13,7 @@ from tflite import TensorType
 
 from .errors import Refused
 from .ir import NAME_OF_ACTIVATION, NAME_OF_TYPE, Operator, Tensor
+from .numerics import steps_of
 
 
 @dataclass(frozen=True)
@@ -98,12 +99,7 @@ def _steps(number: float, value: Tensor) -> int | None:
     scale = np.float32(value.scale)
     if not (scale > 0 and np.isfinite(scale)):
         raise Refused("the scale is not a positive number", at=value)
-    with np.errstate(over="ignore"):
-        quotient = float(np.float32(number) / scale)
-    if not abs(quotient) < 2 ** 31:
-        return None
-    away = int(abs(quotient) + 0.5)  # exact: a float32 below 2**31 and a half fit float64
-    return away if quotient >= 0 else -away
+    return steps_of(number, value.scale)
 
 
 def activation_for(clamp: Clamp, out: Tensor) -> int:

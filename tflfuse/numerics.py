@@ -33,7 +33,8 @@ def wrapped(x: Array) -> Array:
 def rounded(x: Any) -> Any:
     """To the nearest whole number, halves away from zero, as C's round(); keeps the float type."""
     x = np.asarray(x)
-    return np.copysign(np.floor(np.abs(x) + x.dtype.type(0.5)), x)
+    whole = np.trunc(x)
+    return whole + np.copysign((np.abs(x - whole) >= 0.5).astype(x.dtype), x)
 
 
 def quantize_multiplier(real: Any) -> tuple[Array, Array]:
@@ -105,12 +106,18 @@ def activation_range(activation: int, scale: float, zero_point: int) -> tuple[in
 
 
 def quantized(number: float, scale: float, zero_point: int) -> int:
-    """zero_point + round(number / scale), divided in float32; refused where that leaves 32 bits."""
-    with np.errstate(over="ignore"):
-        steps = rounded(np.float32(number) / np.float32(scale))
-    if not INT32_MIN <= float(steps) <= INT32_MAX:
+    """zero_point + round(number / scale); refused where the steps leave 32 bits."""
+    steps = steps_of(number, scale)
+    if steps is None:
         raise Refused("the activation's ends do not fit 32 bits in steps of the scale")
-    return int(steps) + zero_point
+    return steps + zero_point
+
+
+def steps_of(number: float, scale: float) -> int | None:
+    """round(number / scale), divided in float32, halves away from zero; None where that leaves 32 bits."""
+    with np.errstate(over="ignore"):
+        steps = float(rounded(np.float32(number) / np.float32(scale)))
+    return int(steps) if INT32_MIN <= steps <= INT32_MAX else None
 
 
 def convolution_multipliers(input_scale: float, weight_scales: Any, output_scale: float) -> tuple[Array, Array]:
