@@ -265,6 +265,7 @@ def test_damaged_options_are_read_or_bad_but_nothing_else() -> None:
     (lambda: chain((same(value()), (0,)), (same(value()), (0,))), "read by nobody"),
     (lambda: chain(*((table(value()), (k,)) for k in range(129))), "at most 16 inputs, 128 stages and 144 values"),
     (lambda: chain((table(value(width=70000)), (0,)), inputs=(value(width=70000),)), "at most 65535 rows"),
+    (lambda: chain(*((table(value(50000)), (k,)) for k in range(2)), inputs=(value(50000),)), "at most 131072 rows"),
     (lambda: chain((Mean(value(1, 1), 1, 0), (0,)), inputs=(value(65535, 65535),)), "over at most 8388608 pixels"),
     (lambda: chain((MaxPool(value(), Window(400, 400, pad_top=9)), (0,))), "holds at most 131071 numbers"),
     (lambda: chain((MaxPool(value(), Window(stride_h=70000)), (0,))), "a window of a chain has at most 65535 rows"),

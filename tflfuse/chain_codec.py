@@ -20,6 +20,8 @@ MAX_VALUES = 144
 """Outside tensors and stages together."""
 MAX_INPUTS = 16
 """Outside tensors of one chain."""
+MAX_ROWS = 131072
+"""Rows of all values of a chain together, which bounds how long its check takes."""
 MAX_WINDOW = 131071
 """Elements in a window: 2^31 / 2^14, so that a sum cannot overflow."""
 NO_VALUE = 255

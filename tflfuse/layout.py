@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from .chain import Chain, Convolution, GlobalAverage, Link, Mean, Pool, Stage, Table, Value
-from .chain_codec import MAX_INPUTS, MAX_STAGES, MAX_VALUES, MAX_WINDOW, ROW_BYTES, STATE_BYTES
+from .chain_codec import MAX_INPUTS, MAX_ROWS, MAX_STAGES, MAX_VALUES, MAX_WINDOW, ROW_BYTES, STATE_BYTES
 from .errors import Refused
 from .schedule import Stop, ring_rows
 from .slots import slots, used_up_at_once
@@ -200,6 +200,8 @@ def _check_limits(chain: Chain, links: tuple[Link, ...], values: tuple[Value, ..
         raise Refused(f"a chain has at most {MAX_INPUTS} inputs, {MAX_STAGES} stages and {MAX_VALUES} values")
     if any(max(value.plane) > MOST_16_BITS for value in values):
         raise Refused(f"a plane of a chain has at most {MOST_16_BITS} rows, columns and channels")
+    if sum(value.height for value in values) > MAX_ROWS:
+        raise Refused(f"the values of a chain have at most {MAX_ROWS} rows together")
     for link in links:
         stage, source = link.stage, values[link.reads[0]]
         if isinstance(stage, Mean | GlobalAverage) and source.height * source.width > MOST_PIXELS:

@@ -95,6 +95,15 @@ def test_a_wrong_value_is_named(number: int, changes: dict[str, int], message: s
     assert refused(b, with_record(operator, ValueRecord, number, **changes), y, capfd) == message
 
 
+@pytest.mark.parametrize("last, message", [(2, "a tensor has the wrong size"), (3, "the chain has too many rows")])
+def test_more_rows_than_a_check_should_go_through(last: int, message: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """131,072 rows together are not too many, one more is."""
+    b, operator, y = chain_operator()
+    for number, height in enumerate((65535, 65535, last)):
+        operator = with_record(operator, ValueRecord, number, height=height)
+    assert refused(b, operator, y, capfd) == message
+
+
 @pytest.mark.parametrize("changes, message", [
     ({"kind": 13}, "a stage is of an unknown kind"),
     ({"input": 2}, "a stage reads what is not made before it"),

@@ -13,6 +13,7 @@ constexpr uint32_t kVersion = 1u;  // Of this layout.
 constexpr uint32_t kMaxStages = 128u;  // Stages in one chain.
 constexpr uint32_t kMaxValues = 144u;  // Outside tensors and stages together.
 constexpr uint32_t kMaxInputs = 16u;  // Outside tensors of one chain.
+constexpr uint32_t kMaxRows = 131072u;  // Rows of all values of a chain together, which bounds how long its check takes.
 constexpr uint32_t kMaxWindow = 131071u;  // Elements in a window: 2^31 / 2^14, so that a sum cannot overflow.
 constexpr uint32_t kNoValue = 255u;  // In place of a value's number.
 constexpr uint32_t kNoOffset = 4294967295u;  // In place of an offset.

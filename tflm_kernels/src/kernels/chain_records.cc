@@ -43,6 +43,14 @@ bool InScratch(const Check& check, uint32_t offset, uint64_t bytes, uint32_t ali
   return offset % alignment == 0 && offset >= ScratchBegin(check.header) && offset + bytes <= check.header.scratch_bytes;
 }
 
+// What bounds the replay of the schedule.
+const char* CheckRows(const ChainView& chain) {
+  uint32_t rows = 0;
+  for (uint32_t v = 0; v < chain.inputs + chain.stages; ++v) rows += chain.Height(v);
+  TFLFUSE_EXPECT(rows <= kMaxRows, "the chain has too many rows");
+  return nullptr;
+}
+
 const char* CheckValue(const Check& check, uint32_t v, uint64_t tensor_bytes) {
   const ValueRecord value = check.chain.Value(v);
   TFLFUSE_EXPECT(value.height >= 1 && value.width >= 1 && value.channels >= 1, "a value is empty");
@@ -235,6 +243,7 @@ extern "C" const char* tflfuse_chain_records(const uint8_t* options, const Tflfu
   using namespace tflfuse;
   const Header header = ReadHeader(options);
   const Check check = {ChainView(options, header), header, operands->constants};
+  TFLFUSE_EXPECT_NULL(CheckRows(check.chain));
   for (uint32_t v = 0; v < check.chain.inputs + check.chain.stages; ++v) {
     const uint64_t bytes = v < check.chain.inputs ? operands->input_bytes[v] : operands->output_bytes;
     TFLFUSE_EXPECT_NULL(CheckValue(check, v, bytes));
