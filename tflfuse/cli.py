@@ -8,16 +8,17 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from . import one_file
+from . import one_file, several_files
 from .arguments import parsed
 from .errors import TflfuseError
-from .terminal import Spinner, fail, say
+from .terminal import Spinner, columns, fail, say
+from .workers import Workers
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     args = parsed(arguments)
     try:
-        return run(args)
+        return run(args) if len(args.pairs) == 1 else run_several(args)
     except KeyboardInterrupt:
         return fail(130, "interrupted; nothing was written")
 
@@ -33,3 +34,33 @@ def run(args: argparse.Namespace) -> int:
     except (OSError, TflfuseError) as error:
         return fail(*one_file.failure(error, source))
     return 0 if args.quiet else say(made.report.text(everything=args.explain or args.verbose))
+
+
+def run_several(args: argparse.Namespace) -> int:
+    """The highest of the files' exit codes."""
+    found: list[several_files.Outcome] = []
+    try:
+        several_files.check(args)
+        with Workers(args.jobs) as workers, Spinner(shown=not args.quiet) as progress:
+            progress(f"{len(args.pairs)} files")
+            for outcome in several_files.outcomes(args, workers):
+                found.append(outcome)
+                with progress.aside():
+                    tell(args, outcome)
+                progress(f"{len(found)} of {len(args.pairs)} files")
+    except (OSError, TflfuseError) as error:
+        return fail(*one_file.failure(error, args.folder))
+    except KeyboardInterrupt:
+        return fail(130, f"interrupted; what is in {args.folder} is whole")
+    code = 0 if args.quiet else say("\n".join(["", *several_files.table(found, columns())]), wrap=False)
+    return max(code, *(outcome.code for outcome in found))
+
+
+def tell(args: argparse.Namespace, found: several_files.Outcome) -> None:
+    """What became of one of several files."""
+    if found.code:
+        fail(found.code, found.said)
+    elif args.verbose:
+        say(f"{found.source}:\n{found.text}\n")
+    elif not args.quiet:
+        say(f"{found.source}: {found.said}")

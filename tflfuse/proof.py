@@ -73,7 +73,7 @@ class Proof:
 
     @property
     def tflm_fails(self) -> bool:
-        """TFLM is there and cannot run the original, so that what it would need of an arena means nothing."""
+        """TFLM is there and did not run the original: what it would need of an arena means nothing then."""
         return self.arena_before is None and installed()
 
     def lines(self, brief: bool = False) -> list[str]:

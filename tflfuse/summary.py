@@ -9,6 +9,7 @@ from .fusions import chain_runs
 from .plan import Step
 from .refusals import stakes
 from .traffic import Group
+from .wrapping import rows
 
 if TYPE_CHECKING:
     from .report import Report
@@ -26,12 +27,12 @@ def lines(report: Report) -> list[str]:
     """For a terminal or a file, with as many fused operators as there is room for."""
     above = [*figures(report), *outputs(report), *folds(report.plan.steps)]
     below = [*left(report), *notes(report.notes), *hint(report)]
-    room = LINES - 1 - rows(above) - rows(below)  # the prompt wants a line too
+    room = LINES - 1 - height(above) - height(below)  # the prompt wants a line too
     return [*above, *groups(report, room), *below]
 
 
-def rows(text: Iterable[str]) -> int:
-    return sum(-(-len(line) // COLUMNS) or 1 for line in text)
+def height(text: Iterable[str]) -> int:
+    return sum(rows(line, COLUMNS) for line in text)
 
 
 def figures(report: Report) -> Iterator[str]:
@@ -43,7 +44,7 @@ def figures(report: Report) -> Iterator[str]:
         yield (f"{'arena':{LABEL}} {proof.arena_before.total:>10,} -> {proof.arena_after.total:,} bytes, "
                "measured in the 64-bit interpreter")
     if proof and proof.tflm_fails:
-        yield f"{'kTensorArenaSize':{LABEL}} not known: TFLM cannot run the model"
+        yield f"{'kTensorArenaSize':{LABEL}} not known: the model did not run in TFLM"
     elif memory:
         before = f"{memory.before.device:>10,} -> " if memory.before else " " * 14
         yield f"{'kTensorArenaSize':{LABEL}} {before}{memory.after.device:,} bytes for 32-bit targets"

@@ -4,15 +4,17 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
-from rich.cells import cell_len
 from rich.console import Console
 from rich.highlighter import RegexHighlighter
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 from rich.theme import Theme
+
+from .wrapping import wrapped
 
 
 class Spinner:
@@ -21,11 +23,18 @@ class Spinner:
     def __init__(self, shown: bool = True) -> None:
         self._bar = Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), transient=True,
                              console=Console(stderr=True),
-                             disable=not shown or not (sys.stderr and sys.stderr.isatty()))
+                             disable=not shown or is_dumb() or not (sys.stderr and sys.stderr.isatty()))
         self._task = self._bar.add_task("reading")
 
     def __call__(self, what: str) -> None:
         self._bar.update(self._task, description=what)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Room for lines above it."""
+        self._bar.stop()
+        yield
+        self._bar.start()
 
     def __enter__(self) -> Spinner:
         self._bar.start()
@@ -48,7 +57,17 @@ THEME = Theme({"after": "bold green", "good": "green", "bad": "bold yellow", "he
                "note": "yellow"})
 
 
-def say(report: str) -> int:
+def columns() -> int | None:
+    """Of the terminal that is the standard output; None where that is none."""
+    return shutil.get_terminal_size().columns if sys.stdout is not None and sys.stdout.isatty() else None
+
+
+def is_dumb() -> bool:
+    """Whether the terminal shows no colours and moves no cursor."""
+    return os.environ.get("TERM") in ("dumb", "unknown")
+
+
+def say(report: str, wrap: bool = True) -> int:
     """Print it; the exit code. On a terminal in its width and in colours, unless NO_COLOR or TERM=dumb forbid them.
 
     What the output's encoding lacks, and what would control a terminal, comes as escapes. Whoever reads it may leave
@@ -57,10 +76,11 @@ def say(report: str) -> int:
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     text = visible(report).encode(encoding, "backslashreplace").decode(encoding)
     try:
-        if sys.stdout is not None and sys.stdout.isatty():
-            show(text)
-        else:
+        width = columns()
+        if width is None:
             print(text, flush=True)
+        else:
+            show("\n".join(part for line in text.split("\n") for part in wrapped(line, width)) if wrap else text)
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more when it ends
         return 0 if isinstance(error, BrokenPipeError) else fail(2, f"the report cannot be printed: {error.strerror}")
@@ -69,24 +89,13 @@ def say(report: str) -> int:
 
 def show(text: str) -> None:
     """On a terminal."""
-    width = shutil.get_terminal_size().columns
-    text = "\n".join(line for long in text.split("\n") for line in wrapped(long, width))
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown"):
+    if os.environ.get("NO_COLOR") or is_dumb():
         print(text, flush=True)
         return
     console = Console(theme=THEME, soft_wrap=True)
     for line in text.split("\n"):
         console.print(COLOURS(Text(line)))
     sys.stdout.flush()
-
-
-def wrapped(line: str, width: int) -> list[str]:
-    """At blanks; what follows the first line is indented."""
-    if cell_len(line) <= width:
-        return [line]
-    indent = " " * (len(line) - len(line.lstrip()) + 4)
-    return textwrap.wrap(line, max(width, 20), subsequent_indent=indent, break_long_words=False,
-                         break_on_hyphens=False, drop_whitespace=True)
 
 
 def visible(text: str) -> str:
