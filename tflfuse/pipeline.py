@@ -8,6 +8,7 @@ from functools import partial
 
 from . import flatbuffer, invariants, linear, memory, memory_check, offline_plan
 from .arena import Needs, needs
+from .certificate import Rewrite, carried, certify, fused_operators, uncertified
 from .errors import BadModel, Refused
 from .folds import FOLDS, KEEP_DYNAMIC
 from .folds.remove_unused import remove_unused
@@ -44,6 +45,7 @@ def fuse(model: bytes, custom_ops: bool = True, exact: bool = False, keep_dynami
     before, needed, flow = operator_counts(graph), needs_of(graph), flow_of_model(graph)
     if not custom_ops and before[CUSTOM]:
         raise BadModel(f"it has {before[CUSTOM]} fused operators already; lower it first to have builtin ones again")
+    certificate, known = carried(graph), fused_operators(graph)
     fixed = next((m for m in graph.metadata or () if m.name in NUMBERS_TENSORS), None)
     if fixed is not None and fixed.name is not None:
         reason = f"its metadata {fixed.name.decode()} refers to tensors by number"
@@ -52,6 +54,10 @@ def fuse(model: bytes, custom_ops: bool = True, exact: bool = False, keep_dynami
         find = partial(arranged, custom_ops=custom_ops, planned=memory_plan, budget=arena)
         done = fused(graph, KEEP_DYNAMIC if keep_dynamic else FOLDS, find, exact, excluded, progress)
     planned = plan_memory(graph, memory_plan and fixed is None)
+    if done.steps or planned is not None and planned.written:
+        done_by = Rewrite(exact=exact, keep_dynamic=keep_dynamic, memory_plan=memory_plan, arena=arena or 0,
+                          left_out=len(excluded))
+        certify(graph, certificate, known, done.steps, done_by)
     return result_of(model, before, flow, graph, done, planned and replace(planned, before=needed))
 
 
@@ -62,6 +68,8 @@ def lower(model: bytes) -> Result:
     """
     graph = flatbuffer.read(model)
     before, flow = operator_counts(graph), flow_of_model(graph)
+    if before[CUSTOM]:
+        uncertified(graph)
     done = rewrite(graph, (lower_chain, remove_unused))
     if any(r.rule == lower_chain.name for r in done.refusals):
         refused = done.refusals[0]

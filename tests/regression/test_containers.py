@@ -68,6 +68,7 @@ def test_metadata_are_kept_and_a_memory_plan_is_dropped_with_a_word(custom_ops: 
     read = objects(after)
     found = {m.name: bytes(read.buffers[m.buffer].data) for m in read.metadata}
     plan = found.pop(b"OfflineMemoryAllocation", None)
+    assert (found.pop(b"tflfuse", None) is not None) == any("chain_runs" == s.rule for s in report.plan.steps)
     assert found == kept
     assert plan is None or np.frombuffer(plan, "<i4")[2] == len(read.subgraphs[0].tensors)
 
