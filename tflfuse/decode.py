@@ -6,7 +6,8 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from .errors import BadModel
-from .ir import Array, Buffer, Metadata, Model, Operator, OperatorCode, Quantization, Signature, Subgraph, Table, Tensor
+from .ir import (LONGEST_LABEL, Array, Buffer, Metadata, Model, Operator, OperatorCode, Quantization, Signature,
+                 Subgraph, Table, Tensor)
 from .schema_tables import names_in, spec
 
 VERSION = 3
@@ -27,11 +28,16 @@ def model(root: Table) -> Model:
     if root["signature_defs"] is not None:
         out.signatures = [_signature(table, graphs) for table in root["signature_defs"]]
     if root["metadata"] is not None:
-        out.metadata = [Metadata(t["name"], _pick(buffers, t["buffer"], f"metadata {t['name']!r}", "buffer"))
+        out.metadata = [Metadata(t["name"], _pick(buffers, t["buffer"], f"metadata {quoted(t['name'])}", "buffer"))
                         for t in root["metadata"]]
     if root["metadata_buffer"] is not None:
         out.metadata_buffer = [_pick(buffers, n, "metadata_buffer", "buffer") for n in root["metadata_buffer"].tolist()]
     return out
+
+
+def quoted(name: bytes | None) -> str:
+    """A name as Python writes it, its beginning where it is long."""
+    return repr(name) if name is None or len(name) <= LONGEST_LABEL else repr(name[:LONGEST_LABEL]) + "..."
 
 
 def _pick(things: Sequence[T], number: int, who: str, what: str) -> T:
@@ -118,12 +124,12 @@ def _options(value: Any, name: str, who: str) -> tuple[Table | None, frozenset[s
 
 
 def _signature(table: Table, graphs: list[Subgraph]) -> Signature:
-    who = f"signature {table['signature_key']!r}"
+    who = f"signature {quoted(table['signature_key'])}"
     number = table["subgraph_index"]
     tensors = _pick(graphs, number, who, "subgraph").tensors
 
     def tensors_of(maps: Sequence[Table] | None) -> list[tuple[bytes | None, Tensor]]:
-        return [(m["name"], _pick(tensors, m["tensor_index"], f"{who} {m['name']!r}", "tensor")) for m in maps or ()]
+        return [(m["name"], _pick(tensors, m["tensor_index"], f"{who} {quoted(m['name'])}", "tensor")) for m in maps or ()]
 
     return Signature(table["signature_key"], tensors_of(table["inputs"]), tensors_of(table["outputs"]), number,
                      _absent(table, "inputs", "outputs"))

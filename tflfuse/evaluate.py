@@ -21,6 +21,13 @@ MOVES: dict[str, Callable[[Operator], list[Tensor | None]]] = {}
 """Operators that only move data, of any type and quantization, with the operands whose data they move."""
 
 
+MOST_GROWN = 1 << 16
+"""Bytes of a constant that is larger than what it is computed from: flash is worth more than the operator that makes
+it, and a small file must not ask for any memory it likes."""
+MOST_FACTORS = 1000
+"""Of an exact product, whose length in bits grows with each."""
+
+
 def evaluate(operator: Operator) -> Array:
     """The only output of an operator whose operands are all constant, of the output's shape and type.
 
@@ -36,6 +43,8 @@ def evaluate(operator: Operator) -> Array:
     else:
         require(not any(t.is_quantized for t in (*operands, out)), "it computes with quantized constants", at=operator)
     require(not operator.activation, "it has an activation of its own", at=operator)
+    made, held = out.nbytes, sum(t.nbytes for t in operands)
+    require(made <= max(held, MOST_GROWN), f"it makes {made:,} bytes of constants out of {held:,}", at=operator)
     try:
         with np.errstate(all="ignore"):
             result = np.array(EVALUATORS[name](operator, [t.array() for t in operands]))
@@ -110,7 +119,7 @@ def gather(operator: Operator, arrays: Sequence[Array]) -> Array:
             "its axes do not fit the operands", at=operator)
     require(bool(((positions >= 0) & (positions < data.shape[axis])).all()), "an index is out of range", at=operator)
     out = data.shape[:axis] + positions.shape[batch:] + data.shape[axis + 1:]
-    result = np.empty(out, data.dtype)
+    result = np.empty(asked(operator, out), data.dtype)
     for at in np.ndindex(data.shape[:batch]):
         result[at] = np.take(data[at], positions[at], axis - batch)
     return result
@@ -123,8 +132,8 @@ def take_slice(operator: Operator, arrays: Sequence[Array]) -> Array:
 
 def slice_index(shape: tuple[int, ...], begin: Array, size: Array) -> Index:
     """What SLICE takes, as a numpy index; a size of -1 means all that is left."""
+    require(begin.size == size.size == len(shape), "the begin and size operands do not fit the rank of the input")
     parts = list(zip(integers(begin), integers(size), strict=True))
-    require(len(parts) == len(shape), "the begin and size operands do not fit the rank of the input")
     ends = [d if s == -1 else b + s for (b, s), d in zip(parts, shape, strict=True)]
     within = all(0 <= b <= e <= d for (b, _), e, d in zip(parts, ends, shape, strict=True))
     require(within, "the slice reaches beyond the input")
@@ -142,6 +151,7 @@ def strided_slice_index(operator: Operator, begin: Array, end: Array, strides: A
     Refused where TensorFlow and the kernels disagree on what the masks mean.
     """
     require(not operator.option("offset"), "its ends count from its begins", at=operator)
+    require(begin.size == end.size == strides.size, "its begins, ends and strides are not as many", at=operator)
     masks = {n: operator.option(f"{n}_mask") for n in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
     parts: list[slice | int | EllipsisType | None] = []
     for number, (b, e, s) in enumerate(zip(integers(begin), integers(end), integers(strides), strict=True)):
@@ -177,7 +187,7 @@ def tile(operator: Operator, arrays: Sequence[Array]) -> Array:
 
 
 def asked(operator: Operator, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that an operand asks for, which must be the output's before anything that large is made."""
+    """The shape that the operands ask for, which must be the output's before anything that large is made."""
     require(shape == operator.outputs[0].shape, "the shape it asks for is not that of its output", at=operator)
     return shape
 
@@ -198,6 +208,7 @@ def computed(function: Callable[..., Any], operator: Operator, arrays: Sequence[
     dtype = arrays[0].dtype
     require(dtype in (np.int32, np.int64, np.float32) and all(a.dtype == dtype for a in arrays),
             f"{operator.name} is not computed for {', '.join(str(a.dtype) for a in arrays)}", at=operator)
+    asked(operator, np.broadcast_shapes(*(a.shape for a in arrays)))
     if dtype != np.float32:
         return fitting(function(*(a.astype(object) for a in arrays)), dtype, operator)
     result = np.asarray(function(*arrays), np.float32)
@@ -253,6 +264,7 @@ REDUCTIONS: dict[str, Callable[..., Any]] = {
 def reduce(operator: Operator, arrays: Sequence[Array]) -> Array:
     data, axes = arrays
     require(data.dtype in (np.int32, np.int64), "a sum of floats depends on the order of its terms", at=operator)
+    require(operator.name != "REDUCE_PROD" or data.size <= MOST_FACTORS, "the product has too many factors", at=operator)
     along = tuple({a + data.ndim * (a < 0) for a in integers(axes)})
     wide = REDUCTIONS[operator.name](data.astype(object), axis=along, keepdims=bool(operator.option("keep_dims")))
     return fitting(wide, data.dtype, operator)

@@ -4,10 +4,17 @@ from __future__ import annotations
 import math
 
 from .errors import BadModel
-from .ir import DTYPE, NAME_OF_TYPE, Model, Operator, Signature, Subgraph, Tensor
+from .ir import BUILTIN_OF_NAME, DTYPE, NAME_OF_TYPE, Model, Operator, Signature, Subgraph, Tensor, shown
 
 MOST_ELEMENTS = 2 ** 31 - 1
 """Of one tensor: sizes are 32 bits wide on the device."""
+
+
+MOST_DIMENSIONS = 32
+"""More than any kernel takes, and what every version of numpy does."""
+WITHOUT_OUTPUTS = frozenset({"ASSIGN_VARIABLE", "CALL", "CALL_ONCE", "DELEGATE", "HASHTABLE_IMPORT", "IF", "WHILE",
+                             "STABLEHLO_COMPOSITE", "STABLEHLO_CUSTOM_CALL", "STABLEHLO_WHILE"})
+"""Builtin operators that may have none; every other one computes something."""
 
 
 def check(model: Model) -> None:
@@ -33,6 +40,8 @@ def check(model: Model) -> None:
 
 
 def _check_tensor(tensor: Tensor, where: str) -> None:
+    if len(tensor.shape) > MOST_DIMENSIONS or len(tensor.shape_signature or ()) > MOST_DIMENSIONS:
+        raise BadModel(f"a tensor '{shown(tensor.name)}'{where} has more than {MOST_DIMENSIONS} dimensions")
     if any(d < -1 for d in tensor.shape) or any(d < -1 for d in tensor.shape_signature or ()):
         raise BadModel(f"tensor {tensor.label}{where} has a negative dimension: {list(tensor.shape)}")
     elements = math.prod(tensor.shape)
@@ -83,6 +92,8 @@ def _check_order(graph: Subgraph) -> None:
                 raise BadModel(f"{operator.label} reads {tensor.label} before it is computed")
             if not operator.name.startswith("CUSTOM:"):  # custom operators take scratch memory as an input
                 raise BadModel(f"{operator.label} reads {tensor.label}, which nothing computes")
+        if not operator.outputs and operator.name in BUILTIN_OF_NAME and operator.name not in WITHOUT_OUTPUTS:
+            raise BadModel(f"{operator.label} computes nothing")
         for tensor in operator.outputs:
             if tensor in ready:
                 raise BadModel(f"{operator.label} computes {tensor.label}, which is computed already")
@@ -97,7 +108,7 @@ def _needs_no_producer(tensor: Tensor) -> bool:
 
 
 def _check_signature(signature: Signature, model: Model) -> None:
-    name = (signature.key or b"").decode("utf-8", "replace")
+    name = shown(signature.key)
     if not 0 <= signature.subgraph_index < len(model.subgraphs):
         raise BadModel(f"signature '{name}' belongs to subgraph {signature.subgraph_index}; "
                        f"the model has {len(model.subgraphs)}")

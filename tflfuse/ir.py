@@ -31,6 +31,12 @@ DTYPE: dict[int, np.dtype[Any]] = {
 """The numpy type of one element, for the types whose elements are whole bytes (INT4 and STRING have none)."""
 
 
+def shown(name: bytes | None) -> str:
+    """A name from a file for messages: printable, in one line, its beginning where it is long."""
+    text = "".join(c if c.isprintable() else "?" for c in (name or b"").decode("utf-8", "replace"))
+    return text if len(text) <= LONGEST_LABEL else text[:LONGEST_LABEL] + "..."
+
+
 @dataclass(frozen=True)
 class Table:
     """A flatbuffer table that needs no objects of ours, an operator's options for example.
@@ -95,7 +101,7 @@ class Quantization:
 
     def same_as(self, other: Quantization | None) -> bool:
         """True where both map every integer to the same real number."""
-        if other is None or self.scale is None or other.scale is None:
+        if other is None or self.scale is None or other.scale is None or self.details or other.details:
             return False
         return (np.array_equal(self.scale, other.scale) and np.array_equal(self.zeros, other.zeros)
                 and (len(self.scale) == 1 or self.quantized_dimension == other.quantized_dimension))
@@ -133,10 +139,7 @@ class Tensor:
     @property
     def label(self) -> str:
         """The name for messages: printable, in quotes, its beginning where it is long, or what else is known."""
-        text = (self.name or b"").decode("utf-8", "replace")
-        text = "".join(c if c.isprintable() else "?" for c in text)
-        if len(text) > LONGEST_LABEL:
-            text = text[:LONGEST_LABEL] + "..."
+        text = shown(self.name)
         return f"'{text}'" if text else f"an unnamed {NAME_OF_TYPE.get(self.type, self.type)} tensor {list(self.shape)}"
 
     @property
@@ -284,7 +287,7 @@ class Operator:
     def label(self) -> str:
         """For messages: "CONV_2D #12 'model/conv/BiasAdd'"."""
         out = self.outputs[0].label if self.outputs else "without outputs"
-        return f"{self.name} {self.place + ' ' if self.place else ''}{out}"
+        return f"{shown(self.name.encode())} {self.place + ' ' if self.place else ''}{out}"
 
     def input(self, position: int) -> Tensor | None:
         """The operand at a position, None where it is left out or beyond the end."""

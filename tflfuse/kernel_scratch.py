@@ -28,6 +28,14 @@ def scratch_buffers(operator: Operator) -> tuple[int, ...]:
         raise Refused(f"{operator.label} has not the operands that its kernel takes", at=operator) from error
 
 
+def scratch_if_known(operator: Operator) -> tuple[int, ...]:
+    """The same; () where the kernel would refuse the operator."""
+    try:
+        return scratch_buffers(operator)
+    except Refused:
+        return ()
+
+
 def _fused(operator: Operator) -> tuple[int, ...]:
     options = operator.custom_options
     if options is None or len(options) < Header.SIZE:

@@ -17,7 +17,7 @@ from .errors import Refused
 from .ir import BUILTIN_OF_NAME, Array, Model, Operator, OperatorCode, Quantization, Tensor
 from .ir import Table as Options
 from .numerics import INT32_MAX, INT32_MIN, add_parameters, mean_multiplier
-from .packing import CUSTOM, unpack
+from .packing import CUSTOM, chain_of
 from .pattern import Match, Node, Replacement, fold, replace_by, require
 from .plan import rewrite
 from .planes import plane_of
@@ -48,12 +48,8 @@ def lower_chain(m: Match) -> Replacement:
 
 def lowered(operator: Operator) -> list[Operator]:
     """The operators of one fused operator, in order; the last one's output is its own output tensor."""
-    constants = operator.inputs[-1] if operator.inputs else None
-    if constants is None or operator.custom_options is None:
-        raise Refused("the fused operator has no constants or options", at=operator)
-    chain = unpack(operator.custom_options.tobytes(), constants.array())
+    chain = chain_of(operator)
     inputs = [t for t in operator.inputs[:-1] if t is not None]
-    require(len(inputs) == len(chain.inputs), "the fused operator has another number of inputs", at=operator)
     return _Lowering(chain, inputs, operator.outputs[0]).operators
 
 

@@ -10,7 +10,7 @@ from .ir import Model, Operator, Tensor
 from .layout import laid_out
 from .memory import SHARES_PLACE, MemoryPlan, Place, results
 from .overlap import is_narrowing
-from .packing import CUSTOM, unpack
+from .packing import CUSTOM, chain_of
 from .replay import reads_what_it_wrote
 
 
@@ -37,7 +37,7 @@ def check(model: Model, made: MemoryPlan) -> None:
 def overlapping(made: MemoryPlan) -> Iterator[tuple[Place, Place]]:
     """The pairs that share bytes while both are needed."""
     below: list[Place] = []
-    for place in sorted(made.places, key=lambda p: p.offset):
+    for place in sorted((p for p in made.places if p.size), key=lambda p: p.offset):
         below = [p for p in below if p.offset + p.size > place.offset]
         yield from ((p, place) for p in below if p.first <= place.last and place.first <= p.last)
         below.append(place)
@@ -57,10 +57,9 @@ def what_is_wrong(operator: Operator, early: Place, late: Place) -> str | None:
     above = early.offset - late.offset
     if is_narrowing(operator) and early.tensor is operator.inputs[0] and above >= 0:
         return None
-    if operator.name != CUSTOM or operator.custom_options is None:
+    if operator.name != CUSTOM:
         return f"{operator.label} does not read an input before it writes there"
-    *inputs, constants = (t for t in operator.inputs if t is not None)
-    chain = unpack(operator.custom_options.tobytes(), constants.array())
+    chain, inputs = chain_of(operator), operator.inputs[:-1]
     return reads_what_it_wrote(chain.inputs, laid_out(chain).links,
                                [above if t is early.tensor else None for t in inputs])
 

@@ -16,7 +16,7 @@ from .chain import Link, Transpose, Value
 from .ir import Array, Operator, Tensor
 from .layout import laid_out
 from .lifetimes import aligned
-from .packing import CUSTOM, unpack
+from .packing import CUSTOM, chain_of
 
 NARROWER = {TensorType.FLOAT32: (TensorType.INT8, TensorType.INT16), TensorType.INT16: (TensorType.INT8,),
             TensorType.INT32: (TensorType.INT8, TensorType.INT16)}
@@ -31,10 +31,10 @@ def distances_of(operator: Operator) -> dict[Tensor, int]:
     source = operator.inputs[0] if operator.inputs else None
     if source is not None and is_narrowing(operator):
         return {source: 0}
-    if operator.name != CUSTOM or operator.custom_options is None:
+    if operator.name != CUSTOM:
         return {}
-    *inputs, constants = (t for t in operator.inputs if t is not None)
-    chain = unpack(operator.custom_options.tobytes(), constants.array())
+    chain = chain_of(operator)
+    inputs = [t for t in operator.inputs[:-1] if t is not None]
     found: dict[Tensor, int] = {}
     for tensor, distance in zip(inputs, distances(chain.inputs, laid_out(chain).links), strict=True):
         found[tensor] = max(found.get(tensor, 0), distance)

@@ -17,7 +17,7 @@ from .chain import (AveragePool, Chain, Convolution, Depthwise, GlobalAverage, L
                     Slice, Stage, Table, Transpose, Value, Window)
 from .chain import Add as AddStage
 from .chain_codec import BEHIND_WEIGHTS, NO_OFFSET, NO_VALUE, OPERATOR, Header, Kind, StageRecord, ValueRecord
-from .errors import BadModel
+from .errors import BadModel, Refused
 from .ir import BUILTIN_OF_NAME, NAME_OF_BUILTIN, Array, Buffer, Operator, OperatorCode, Tensor
 from .layout import Copy, laid_out
 from .numerics import AddParameters
@@ -142,6 +142,21 @@ def _words(step: Elementwise) -> bytes:
                      c.scale, c.q, c.zero_point)
 
 
+def chain_of(operator: Operator) -> Chain:
+    """What a fused operator computes; BadModel where it is not as `fused_operator` makes it."""
+    constants = operator.inputs[-1] if operator.inputs else None
+    if constants is None or operator.custom_options is None:
+        raise BadModel(f"{operator.label} has no constants or no options")
+    try:
+        chain = unpack(operator.custom_options.tobytes(), constants.array())
+    except Refused as refused:
+        raise BadModel(f"the constants of {operator.label} cannot be read: {refused}") from refused
+    if None in operator.inputs or len(operator.inputs) != len(chain.inputs) + 1 or len(operator.outputs) != 1:
+        raise BadModel(f"{operator.label} has {len(operator.inputs)} operands and {len(operator.outputs)} outputs, "
+                       f"its options tell of {len(chain.inputs) + 1} and 1")
+    return chain
+
+
 def unpack(options: bytes, constants: Array) -> Chain:
     """The chain that was packed; BadModel where the records are none, or point outside of the constants."""
     try:
@@ -167,7 +182,7 @@ def _unpacked(options: bytes, constants: Array) -> Chain:
     for k in range(header.stages):
         record = StageRecord.unpack(options, stages_at + k * StageRecord.SIZE)
         made = header.inputs + k
-        reads = tuple(number[v] for v in (record.input, record.other) if v != NO_VALUE)
+        reads = tuple(number[v] for v in (record.input, *([record.other] if record.other != NO_VALUE else [])))
         if record.kind == Kind.COPY:
             number[made] = number[record.input]
             continue
@@ -184,6 +199,8 @@ def _value(record: ValueRecord) -> Value:
 def _stage(record: StageRecord, source: Value, out: Value, constants: Array) -> Stage:
     kind, clamp = Kind(record.kind), (record.clamp_min, record.clamp_max)
     window = Window(**{name: getattr(record, name) for name in Window.__dataclass_fields__})
+    if min(window.kernel_h, window.kernel_w, window.stride_h, window.stride_w, window.dilation_h, window.dilation_w) < 1:
+        raise ValueError("a window's size, stride or dilation is 0")
 
     def array(offset: int, dtype: str, *shape: int) -> Array:
         size = int(np.prod(shape, dtype=np.int64))

@@ -9,6 +9,7 @@ from functools import partial
 from . import flatbuffer, invariants, linear, memory, memory_check, offline_plan
 from .arena import Needs, needs
 from .certificate import Rewrite, carried, certify, fused_operators, uncertified
+from .chain_check import check_fused
 from .errors import BadModel, Refused
 from .folds import FOLDS, KEEP_DYNAMIC
 from .folds.remove_unused import remove_unused
@@ -41,7 +42,7 @@ def fuse(model: bytes, custom_ops: bool = True, exact: bool = False, keep_dynami
     excluded: steps not to take, see Step.key. progress: called with what each round did.
     Raises BadModel with one line where the bytes are no valid model, or one with fused operators without custom_ops.
     """
-    graph = flatbuffer.read(model)
+    graph = opened(model)
     before, needed, flow = operator_counts(graph), needs_of(graph), flow_of_model(graph)
     if not custom_ops and before[CUSTOM]:
         raise BadModel(f"it has {before[CUSTOM]} fused operators already; lower it first to have builtin ones again")
@@ -66,7 +67,7 @@ def lower(model: bytes) -> Result:
 
     Raises BadModel where the bytes are no valid model, or hold a fused operator that no builtin operators express.
     """
-    graph = flatbuffer.read(model)
+    graph = opened(model)
     before, flow = operator_counts(graph), flow_of_model(graph)
     if before[CUSTOM]:
         uncertified(graph)
@@ -75,6 +76,14 @@ def lower(model: bytes) -> Result:
         refused = done.refusals[0]
         raise BadModel(f"{refused.label} cannot be lowered: {refused.reason}")
     return result_of(model, before, flow, graph, done)
+
+
+def opened(model: bytes) -> Model:
+    """The model in the bytes, valid as far as everything that follows counts on it; BadModel otherwise."""
+    graph = flatbuffer.read(model)
+    invariants.check(graph)
+    check_fused(graph)
+    return graph
 
 
 def result_of(model: bytes, before: Counter[str], flow: Flow | None, graph: Model, done: Plan,

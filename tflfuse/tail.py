@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .ir import DTYPE, Model, Operator, Tensor
-from .kernel_scratch import scratch_buffers
+from .kernel_scratch import scratch_if_known
 from .lifetimes import ALIGNMENT, aligned
 from .packing import CUSTOM
 
@@ -95,7 +95,7 @@ def tail_bytes(model: Model, machine: Machine = HOST, planning: bool = False) ->
     for operator in model.operators:
         for size in arrays_of(operator):
             tail.take(size)
-    tail.take(pointer * sum(len(scratch_buffers(o)) for o in model.operators), pointer)
+    tail.take(pointer * sum(len(scratch_if_known(o)) for o in model.operators), pointer)
     for tensor in (t for g in model.subgraphs for t in g.tensors if t.is_variable and t.type in DTYPE):
         tail.take(tensor.nbytes if tensor.arena_offset == -1 else 0)
     for tensors in () if planning else (model.subgraphs[0].inputs, model.subgraphs[0].outputs):
@@ -124,7 +124,7 @@ def arrays_of(operator: Operator) -> tuple[int, ...]:
         scales = weights.quantization.scale if weights.quantization is not None else None
         channels = len(scales) if scales is not None and len(scales) > 1 else 0
     else:
-        channels = weights.shape[CHANNEL_AXIS[operator.name]]
+        channels = weights.shape[CHANNEL_AXIS[operator.name]] if len(weights.shape) == 4 else 0
     return (4 * channels, 4 * channels) if channels else ()
 
 
@@ -133,7 +133,7 @@ def of_operator(operator: Operator, tensors: int) -> int:
     options, state = KERNELS.get(operator.name, UNKNOWN)
     kept = [state.size(HOST), *arrays_of(operator)]
     return (8 * HOST.pointer + 3 * HOST.pointer * tensors + options.size(HOST) + sum(map(aligned, kept))
-            + HOST.pointer * len(scratch_buffers(operator)))
+            + HOST.pointer * len(scratch_if_known(operator)))
 
 
 def of_fused_operator() -> int:

@@ -16,7 +16,7 @@ from .errors import BadModel, Refused
 from .ir import DTYPE, Model, Operator, Tensor
 from .layout import laid_out
 from .lifetimes import lifetimes
-from .packing import CUSTOM, unpack
+from .packing import CUSTOM, chain_of
 from .plan import Step
 
 
@@ -91,9 +91,8 @@ def flow_of(operators: Iterable[Operator]) -> Flow:
 
 
 def flow_of_one(operator: Operator) -> Flow:
-    constants = operator.inputs[-1] if operator.inputs else None
-    if operator.name == CUSTOM and operator.custom_options is not None and constants is not None:
-        chain = unpack(operator.custom_options.tobytes(), constants.array())
+    if operator.name == CUSTOM:
+        chain = chain_of(operator)
         return flow_of_chain(chain.inputs, laid_out(chain).links)
     read = sum(sram_bytes(t) for t in operator.inputs if t is not None)
     return Flow(read, sum(sram_bytes(t) for t in operator.outputs))

@@ -1,10 +1,13 @@
 """STRIDED_SLICE(x, ...), SLICE(x, ...) -> x, where all of x is taken in order."""
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..errors import Refused
 from ..evaluate import slice_index, strided_slice_index
+from ..ir import Array
 from ..pattern import Match, Replacement, alias, const, fold, op, require, var, where
 from ..sameness import require_same_meaning, require_static
 
@@ -31,9 +34,15 @@ def takes_all(m: Match) -> bool:
         index = slice_index(m.x.shape, m.begin.array(), m.size.array())
     else:
         index = strided_slice_index(m.root, m.begin.array(), m.end.array(), m.strides.array())
-    whole = np.empty(m.x.shape, np.uint8)  # only its strides are looked at
+    whole = only_strides(m.x.shape)
     try:
         taken = whole[index]
     except IndexError as error:
         raise Refused(f"its operands do not fit together ({error})", at=m.root) from error
     return taken.shape == whole.shape and bool(taken.flags.c_contiguous)
+
+
+def only_strides(shape: tuple[int, ...]) -> Array:
+    """An array that lies in order and takes no memory, however large it claims to be: its elements are never read."""
+    strides = tuple(math.prod(shape[axis + 1:]) for axis in range(len(shape)))
+    return np.lib.stride_tricks.as_strided(np.zeros(1, np.uint8), shape, strides, writeable=False)

@@ -15,4 +15,5 @@ def shape_of_static(m: Match) -> Replacement:
     require(m.x.has_shape and (m.x.has_rank or m.x.shape != ()), "the tensor's rank is not known", at=m.x)
     require_static(m.x)
     dtype = m.root.outputs[0].dtype
+    require(dtype in (np.int32, np.int64), f"{m.root.name} is written as {dtype}", at=m.root)
     return constant(np.array(len(m.x.shape) if m.root.name == "RANK" else m.x.shape, dtype))

@@ -14,7 +14,7 @@ from ..errors import Refused
 from ..flash import growth
 from ..greedy import ONLINE, greedy, head
 from ..ir import DTYPE, Tensor
-from ..kernel_scratch import scratch_buffers
+from ..kernel_scratch import scratch_if_known
 from ..layout import Layout, laid_out
 from ..lifetimes import Request, aligned
 from ..overlap import distances, distances_of
@@ -132,7 +132,7 @@ class Stretch:
         weights = sum(len(t.buffer) for t in values)
         output = operator.outputs[0] if len(operator.outputs) == 1 else None
         near = distances_of(operator) if self.overlaps else {}
-        done = Done(frozenset(), output, tuple(aligned(size) for size in scratch_buffers(operator)), near)
+        done = Done(frozenset(), output, tuple(aligned(size) for size in scratch_if_known(operator)), near)
         return Piece(position, position + 1, self.peak(position, position + 1, done), kept, moved, weights, done)
 
     def dies_in(self, tensor: Tensor, begin: int, end: int) -> bool:
