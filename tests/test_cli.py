@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from tests.build import Build, names, random_int8
+from tests.build import names
 from tests.converted import DATA
+from tests.small_models import activation_model, batch_norm_model
 import tflfuse
 from tflfuse import cli, flatbuffer, proof
 from tflfuse.check import difference_of
@@ -24,28 +24,6 @@ from tflfuse.verify import Comparison
 
 BUILTIN = ["CONV_2D", "CONV_2D"]
 FUSED = ["CUSTOM:TFLFUSE_CHAIN_1"]
-
-
-def activation_model() -> bytes:
-    """CONV_2D -> RELU -> CONV_2D: an exact fold, then a run for a custom operator."""
-    rng = np.random.default_rng(3)
-    b = Build()
-    x = b.input((1, 12, 12, 4), scale=0.5, zero_point=-3)
-    w = b.constant(random_int8(rng, (32, 3, 3, 4)), scale=[0.01] * 32)
-    y = b.conv(x, w, b.constant(np.arange(32, dtype=np.int32), scale=[0.005] * 32), scale=0.1, zero_point=4)
-    y = b.op("RELU", [y], y.shape, scale=0.1, zero_point=4)
-    return b.bytes(b.conv(y, b.constant(random_int8(rng, (8, 1, 1, 32)), scale=[0.01] * 8), scale=0.3, zero_point=1))
-
-
-def batch_norm_model() -> bytes:
-    """CONV_2D -> MUL -> ADD: one re-quantizing fold."""
-    rng = np.random.default_rng(4)
-    b = Build()
-    x = b.input((1, 6, 6, 4), scale=0.05, zero_point=-3)
-    w = b.constant(random_int8(rng, (8, 3, 3, 4)), scale=[0.01] * 8)
-    y = b.conv(x, w, scale=0.15, zero_point=4)
-    y = b.op("MUL", [y, b.constant(random_int8(rng, (8,)), scale=0.01)], y.shape, scale=0.15, zero_point=3)
-    return b.bytes(b.op("ADD", [y, b.constant(random_int8(rng, (8,)), scale=0.05)], y.shape, scale=0.18))
 
 
 @pytest.fixture

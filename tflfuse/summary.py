@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
+
+from rich.cells import cell_len, set_cell_size
 
 from .fusions import chain_runs
 from .plan import Step
@@ -24,15 +26,27 @@ LABEL, KINDS = 16, 43
 
 
 def lines(report: Report) -> list[str]:
-    """For a terminal or a file, with as many fused operators as there is room for."""
-    above = [*figures(report), *outputs(report), *folds(report.plan.steps)]
-    below = [*left(report), *notes(report.notes), *hint(report)]
+    """For a terminal or a file, with as many fused operators as there is room for; where even few are too many, with
+    every line cut to one row."""
+    found = parts(report, lambda line: line)
+    return found if height(found) < LINES else parts(report, shortened)
+
+
+def parts(report: Report, line: Callable[[str], str]) -> list[str]:
+    """line: what to make of each."""
+    above = [line(text) for text in (*figures(report), *outputs(report), *folds(report.plan.steps))]
+    below = [line(text) for text in (*left(report), *notes(report.notes), *hint(report))]
     room = LINES - 1 - height(above) - height(below)  # the prompt wants a line too
     return [*above, *groups(report, room), *below]
 
 
 def height(text: Iterable[str]) -> int:
     return sum(rows(line, COLUMNS) for line in text)
+
+
+def shortened(line: str) -> str:
+    """To one row."""
+    return line if cell_len(line) <= COLUMNS else set_cell_size(line, COLUMNS - 3) + "..."
 
 
 def figures(report: Report) -> Iterator[str]:
