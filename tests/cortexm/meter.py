@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 import bisect
+import re
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
@@ -83,15 +84,14 @@ def measure(cpu: str, harness: Path, image: Path, plugin: Path, out: Path) -> Me
     """Run an image with the meter, which writes to out. Raises Failed where an output differs."""
     board = BOARDS[cpu]
     symbols = symbols_of(harness)
-    options = {"marks": symbols["marks"], "ram": board.ram, "top": board.ram + board.ram_bytes}
+    options = {"marks": next(address for address, name in symbols if name == "marks"), "ram": board.ram, "top": board.ram + board.ram_bytes}
     arguments = ",".join(f"{name}={value:#x}" for name, value in options.items())
     outcome = emulator.run(cpu, harness, image, "-plugin", f"{plugin},{arguments},out={out}")
     return Measured(*parsed(out.read_text(), symbols), outcome.stack)
 
 
-def parsed(text: str, symbols: dict[str, int]) -> tuple[list[Span], Counter[str]]:
-    names = sorted((address, name) for name, address in symbols.items())
-    addresses = [address for address, _ in names]
+def parsed(text: str, symbols: Sequence[tuple[int, str]]) -> tuple[list[Span], Counter[str]]:
+    addresses = [address for address, _ in symbols]
     spans: list[Span] = []
     functions: Counter[str] = Counter()
     for line in text.splitlines():
@@ -102,13 +102,21 @@ def parsed(text: str, symbols: dict[str, int]) -> tuple[list[Span], Counter[str]
                 spans[-1].stages[int(number)] = int(rows), Counts(*map(int, numbers))
             case ["code", address, times]:
                 at = bisect.bisect_right(addresses, int(address, 16)) - 1
-                functions[names[at][1]] += int(times)
+                functions[symbols[at][1]] += int(times)
     return spans, functions
 
 
-def symbols_of(program: Path) -> dict[str, int]:
-    """Addresses by demangled name, without arguments."""
+def symbols_of(program: Path) -> list[tuple[int, str]]:
+    """Addresses, rising, and demangled names without arguments; instances of a template are several of one name."""
     listed = subprocess.run(["arm-none-eabi-nm", "-C", program], check=True, capture_output=True, text=True).stdout
     found = (line.split(maxsplit=2) for line in listed.splitlines())
-    return {name.replace("(anonymous namespace)::", "").split("(")[0]: int(address, 16)
-            for address, kind, name in found if kind in "tTaABbDdRrW" and not name.startswith("$")}
+    return sorted((int(address, 16), named(name)) for address, kind, name in found
+                  if kind in "tTaABbDdRrW" and not name.startswith("$"))
+
+
+def named(symbol: str) -> str:
+    """void a::(anonymous namespace)::f<(a::Kind)1>(int, char) as a::f<>."""
+    plain = symbol.replace("(anonymous namespace)::", "")
+    while (shorter := re.sub("<[^<>]+>", "<>", plain)) != plain:
+        plain = shorter
+    return plain.split("(")[0].split(" ")[-1]
