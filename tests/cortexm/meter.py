@@ -84,7 +84,8 @@ def measure(cpu: str, harness: Path, image: Path, plugin: Path, out: Path) -> Me
     """Run an image with the meter, which writes to out. Raises Failed where an output differs."""
     board = BOARDS[cpu]
     symbols = symbols_of(harness)
-    options = {"marks": next(address for address, name in symbols if name == "marks"), "ram": board.ram, "top": board.ram + board.ram_bytes}
+    marks = next(address for address, name in symbols if name == "marks")
+    options = {"marks": marks, "ram": board.ram, "top": board.ram + board.ram_bytes}
     arguments = ",".join(f"{name}={value:#x}" for name, value in options.items())
     outcome = emulator.run(cpu, harness, image, "-plugin", f"{plugin},{arguments},out={out}")
     return Measured(*parsed(out.read_text(), symbols), outcome.stack)
