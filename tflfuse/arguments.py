@@ -21,7 +21,7 @@ exit codes: 0 done; 2 bad arguments, a file that cannot be read or written, or s
 """
 
 MOST = (1 << 31) - 1
-FOR_ONE_FILE = ("json", "resolver", "c_array", "sketch")
+FOR_ONE_FILE = ("json", "report", "resolver", "c_array", "sketch")
 """Options that name what is written beside one OUT."""
 
 
@@ -54,6 +54,8 @@ def parser() -> argparse.ArgumentParser:
                        help="random inputs to compare the outputs on, besides the extreme ones (default 4)")
     proof.add_argument("--no-verify", action="store_true", help="do not run the models")
     p.add_argument("--json", metavar="FILE", type=Path, help="write the whole report here")
+    p.add_argument("--report", metavar="FILE.html", type=Path,
+                   help="write a page to look at in a browser: the arena over time, what was fused, traffic, proof")
     p.add_argument("--arena", metavar="BYTES", type=a_count,
                    help="of what fits into this arena (of the 64-bit interpreter, the line 'arena'), make the model\n"
                         "that moves fewest bytes; exit 4 if nothing fits; needs the model to be run")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from . import firmware
+from . import firmware, html_report
 from .errors import TflfuseError
 from .files import check_places, written_whole
 from .pipeline import fuse, lower
@@ -47,7 +47,7 @@ def check(args: argparse.Namespace, source: Path, target: Path | None) -> None:
 def places(args: argparse.Namespace, target: Path | None) -> list[Path]:
     """All files that will be written, the model first."""
     beside = firmware.places(args.resolver, args.c_array, args.sketch)
-    return [path for path in (target, *beside, args.json) if path is not None]
+    return [path for path in (target, *beside, args.json, args.report) if path is not None]
 
 
 def folders(args: argparse.Namespace) -> tuple[Path, ...]:
@@ -70,6 +70,9 @@ def make(args: argparse.Namespace, source: Path, target: Path | None, progress: 
         report = replace(report, notes=report.notes + made.notes)
     if args.json:
         contents.append((args.json, (json.dumps(report.as_dict(), indent=1) + "\n").encode()))
+    if args.report:
+        page = html_report.render(replace(result, report=report), source.name)
+        contents.append((args.report, page.encode("utf-8", "replace")))
     return Made(report, dict(contents), folders(args))
 
 
@@ -119,7 +122,8 @@ def within_budget(budget: int | None, make: Callable[[int | None], Result]) -> R
 def check_budget(result: Result, budget: int) -> None:
     arena = result.report.proof.arena_after if result.report.proof else None
     if arena is None:
-        raise Unproved("the arena is not known, because TFLM cannot run the model")
+        reasons = result.report.proof.whole.reasons if result.report.proof else ()
+        raise Unproved("; ".join(("the arena is not known, because TFLM did not run the model", *reasons)))
     if arena.total > budget:
         memory = result.report.memory
         obstacle = f": {memory.obstacle()}" if memory else ""

@@ -27,15 +27,20 @@ class Result:
     original: bytes
 
     def write(self, path: Path | str, resolver: Path | str | None = None, c_array: Path | str | None = None,
-              sketch: Path | str | None = None) -> None:
-        """Write the model, and what a firmware project compiles: the files of the command's options of these names.
+              sketch: Path | str | None = None, report: Path | str | None = None) -> None:
+        """Write the model, what a firmware project compiles, and the page that tells what was done: the files of the
+        command's options of these names.
 
         They appear whole or not at all. Raises OSError, and TflfuseError where one of them cannot be made.
         """
         path = Path(path)
         places = [None if place is None else Path(place) for place in (resolver, c_array, sketch)]
         made = firmware(self.model, path.name, *places)
-        written_whole({path: self.model, **dict(made.contents)}, made.folders)
+        contents = {path: self.model, **dict(made.contents)}
+        if report is not None:
+            from .html_report import render  # which takes a Result, and so needs this module first
+            contents[Path(report)] = render(self, path.name).encode("utf-8", "replace")
+        written_whole(contents, made.folders)
 
     def evaluate(self, x: Array | Sequence[Array], y: Array | None = None) -> Evaluation:
         """Run a data set through the model before and after; see tflfuse.evaluation.evaluate."""

@@ -8,7 +8,7 @@ again, im2col buffers, accumulators and the stack do not count.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from .chain import Link, Value
@@ -51,13 +51,21 @@ class Flow:
 
 @dataclass(frozen=True)
 class Group:
-    """A fused operator. label: its own. operators: how many it stands for, and before what those move, both None where
-    the file had it already."""
+    """A fused operator. label: its own. step: what made it, None where the file had it already. before: what the
+    operators move that it stands for."""
 
     label: str
     after: Flow
-    operators: int | None = None
-    before: Flow | None = None
+    step: Step | None = field(default=None, repr=False)
+
+    @property
+    def operators(self) -> int | None:
+        """How many it stands for."""
+        return None if self.step is None else len(self.step.before)
+
+    @property
+    def before(self) -> Flow | None:
+        return None if self.step is None else flow_of(self.step.before)
 
     def as_dict(self) -> dict[str, Any]:
         return {"operator": self.label, "operators": self.operators, "before": self.before and self.before.as_dict(),
@@ -122,6 +130,4 @@ def groups_of(operators: Iterable[Operator], steps: Sequence[Step]) -> Iterator[
     """The fused ones among a model's operators. steps: those that were taken, with the operators themselves."""
     made = {o: step for step in steps if step.replacement is not None for o in step.replacement.operators}
     for operator in (o for o in operators if o.name == CUSTOM):
-        step = made.get(operator)
-        known = (len(step.before), flow_of(step.before)) if step is not None else (None, None)
-        yield Group(operator.label, flow_of_one(operator), *known)
+        yield Group(operator.label, flow_of_one(operator), made.get(operator))
