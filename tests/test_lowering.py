@@ -136,6 +136,16 @@ def test_a_sequence_that_is_flattened_stays_flat() -> None:
 
 
 @pytest.mark.usefixtures("library")
+@pytest.mark.usefixtures("library")
+def test_a_function_of_a_flat_value_is_computed_flat() -> None:
+    """x + RELU(x) of [1, 48]: one of the two as an image would make the sum broadcast."""
+    b = Build()
+    x = b.input((1, 48), scale=0.1)
+    image = b.op("RESHAPE", [x, b.constant(np.array([1, 1, 48, 1], np.int32))], (1, 1, 48, 1), scale=0.1)
+    relu = b.op("RELU", [image], image.shape, scale=0.1, zero_point=-20)
+    check(b, b.op("ADD", [relu, image], image.shape, scale=0.2), np.random.default_rng(0))
+
+
 def test_padding_that_no_builtin_has_comes_back_as_pad() -> None:
     rng = np.random.default_rng(2)
     b = Build()

@@ -238,7 +238,7 @@ class _Lowering:
         values = [x]
         for number, step in enumerate(stage.program, 1):
             plane = Value(*stage.out.plane, step.scale, step.zero_point)
-            values.append(out if number == len(stage.program) else self.value(plane))
+            values.append(out if number == len(stage.program) else self.value(plane, x.shape))
             operands = [scalar(step.name, step.constant) if o == CONSTANT else values[o] for o in step.operands]
             extra: dict[str, Any] = {"alpha": step.alpha} if step.name == "LEAKY_RELU" else {
                 "fused_activation_function": step.activation}
