@@ -119,7 +119,7 @@ def test_bytes_that_are_no_model_are_an_error(data: bytes) -> None:
 
 def test_a_missing_wheel_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tflite_micro", None)
-    with pytest.raises(tflm.TflmError, match=r"pip install tflfuse\[tflm\]"):
+    with pytest.raises(tflm.TflmError, match=r"pip install 'tflfuse\[tflm\]', or '\.\[tflm\]' in its folder"):
         tflm.name()
 
 

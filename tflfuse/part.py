@@ -224,7 +224,7 @@ def in_one_interpreter(models: Sequence[bytes], arrays: list[list[Array]], runne
         failed = next((o.error for o in outcomes if o.error is not None), None)
         if failed is None:
             return [o.outputs for o in outcomes]
-        reasons.append(failed if failed.startswith(engine) else f"{engine}: {failed}")
+        reasons.append(failed if engine in failed else f"{engine}: {failed}")
     raise (TflfuseError if first_runs else Unmeasured)("; ".join(reasons))
 
 

@@ -90,7 +90,9 @@ class Proof:
                          f"{worst.after_mean:.3f} steps (was {worst.before_mean:.3f})")
         missing = [m.reason for m in self.measured if m.reason is not None]
         if missing:
-            lines.append(f"re-quantizing steps not measured: {len(missing)}; {missing[0]}")
+            why = f": {missing[0]}" if self.whole.interpreter else ""
+            number = "1 re-quantizing step" if len(missing) == 1 else f"{len(missing)} re-quantizing steps"
+            lines.append(f"{number} not measured, --exact takes none{why}")
         return lines
 
     def as_dict(self) -> dict[str, Any]:

@@ -106,7 +106,8 @@ def _runtime() -> Any:
     try:
         from tflite_micro import runtime
     except ImportError as error:
-        raise TflmError(f"the TFLM interpreter is not installed ({error}): pip install tflfuse[tflm]") from error
+        raise TflmError(f"the TFLM interpreter is not installed ({error}): pip install 'tflfuse[tflm]', "
+                        "or '.[tflm]' in its folder") from error
     return runtime
 
 

@@ -134,7 +134,7 @@ def verify(before: bytes, after: bytes, inputs: Sequence[Sequence[Array]] | None
         for engine in ENGINES:
             old = runner.run(engine, runnable(engine, before), arrays)
             if old.error is not None:
-                reasons.append(old.error if old.error.startswith(engine) else f"{engine}: {old.error}")
+                reasons.append(old.error if engine in old.error else f"{engine}: {old.error}")
                 continue
             again, new = (runner.run(engine, runnable(engine, data), arrays, FILL) for data in (before, after))
             changed = again.error or misfit(old, again)
