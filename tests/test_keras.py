@@ -1,8 +1,6 @@
 """From a Keras model to a fused one. What needs TensorFlow is skipped where it is not installed."""
 from __future__ import annotations
 
-import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,8 +15,6 @@ from tests.build import names
 from tests.readme import PROJECT
 from tflfuse import flatbuffer
 from tflfuse.keras import samples_of
-
-EXAMPLE = PROJECT / "examples/train_and_fuse.py"
 
 
 @pytest.fixture
@@ -118,31 +114,3 @@ def test_training_ends_with_a_fused_file(keras: Any, tmp_path: Path, capsys: pyt
         assert callback.result is not None and path.read_bytes() == callback.result.model
         assert names(flatbuffer.read(path.read_bytes())) == ["CUSTOM:TFLFUSE_CHAIN_1"]
         assert ("kTensorArenaSize" in capsys.readouterr().out) == said
-
-
-def test_the_readmes_training_script_runs(keras: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = re.search(r"```python\n(result = (?s:.*?))```", (PROJECT / "README.md").read_text())
-    assert source
-    monkeypatch.chdir(tmp_path)
-    x = keras.Input((8, 8, 2))
-    y = keras.layers.DepthwiseConv2D(3, padding="same")(keras.layers.Conv2D(4, 3, padding="same")(x))
-    model = keras.Model(x, keras.layers.Dense(2)(keras.layers.GlobalAveragePooling2D()(y)))
-    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    images, labels = np.random.default_rng(0).normal(0, 1, (20, 8, 8, 2)), np.arange(20) % 2
-    exec(source[1], {"tflfuse": tflfuse, "model": model, "x_train": images, "y_train": labels, "x_test": images,
-                     "y_test": labels})
-    assert {path.name for path in tmp_path.iterdir()} == {"model.tflite", "demo"}
-
-
-def test_the_example_leads_from_training_to_a_sketch(keras: Any, tmp_path: Path) -> None:
-    """Small: on few images it learns little, but goes through every step."""
-    done = subprocess.run([sys.executable, EXAMPLE, tmp_path / "out", "--images", "256"], capture_output=True,
-                          text=True, env={**os.environ, "PYTHONPATH": os.fspath(PROJECT)})
-    assert done.returncode == 0, done.stderr
-    assert "verified: all outputs equal" in done.stdout and "accuracy: " in done.stdout
-    written = {path.name for path in (tmp_path / "out").iterdir()}
-    assert written == {"model.tflite", "model.cc", "model.h", "ops.h", "stripes_sketch"}
-    kinds = names(flatbuffer.read((tmp_path / "out/model.tflite").read_bytes()))
-    assert set(kinds) == {"CUSTOM:TFLFUSE_CHAIN_1", "SOFTMAX"}
-    text = (tmp_path / "out/stripes_sketch/ops.h").read_text()
-    assert "tflfuse::AddChain(resolver)" in text and "AddSoftmax()" in text

@@ -39,7 +39,8 @@ def model(tmp_path: Path) -> Path:
 def test_the_steps_lead_to_a_program_that_compiles(model: Path) -> None:
     fuse, = blocks("sh")
     assert "for 32-bit targets" in shell(fuse, model)
-    program, = blocks("cpp")
+    registered, program = blocks("cpp")
+    assert registered in (model / "ops.h").read_text()
     (model / "program.cpp").write_text(program)
     for source in ("program.cpp", "model.cpp"):
         compile_all("host", [model / source], "-std=gnu++11", *STRICT, f"-I{PACK}/include")
