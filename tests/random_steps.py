@@ -11,6 +11,7 @@ from tflfuse.ir import Array, Tensor
 
 from .build import PADDING, same, valid
 from .random_models import FLOAT, INT8, INT16, Grown
+from .random_more import from_channels_first, global_pool, inside, table_function, there_and_back, unused_tensor
 from .random_weighted import depthwise, dense, conv, padded_conv, transpose_conv
 
 Step = Callable[[Grown, Tensor], bool]
@@ -343,5 +344,7 @@ STEPS: tuple[tuple[int, Step], ...] = (
     (9, runs_on(conv)), (7, runs_on(depthwise)), (6, runs_on(dense)), (4, runs_on(transpose_conv)),
     (4, runs_on(padded_conv)), (4, normalized), (5, affine), (5, runs_on(binary)), (3, runs_on(pool)),
     (4, clamp), (4, curve), (3, pad), (3, quantize), (5, dequantize), (3, reshape), (3, rank_change), (3, transpose),
-    (3, cut), (2, mean), (2, concatenation), (2, shape_arithmetic), (2, constant_branch), (1, split))
+    (3, cut), (2, mean), (2, concatenation), (2, shape_arithmetic), (2, constant_branch), (1, split),
+    (3, table_function), (2, global_pool), (3, from_channels_first), (1, unused_tensor), (2, inside),
+    (4, there_and_back))
 """How often each is tried, and what it does."""

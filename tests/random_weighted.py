@@ -114,8 +114,8 @@ def on_plane(g: Grown, x: Tensor, kind: str, padding: str, channels: int = 0) ->
     scale, zero = g.quantized(x.dtype, spread)
     more = {"quantized_bias_type": bias_type(bias, narrow)} if kind == "CONV_2D" and x.dtype == INT16 else {}
     y = g.b.conv(x, w, bias, scale, zero, padding, stride, dilation, kind, activation=g.activation(), **more)
-    if bias is None and (kind == "DEPTHWISE_CONV_2D" or g.chance(0.5)):
-        g.b.operators[-1].inputs.pop()  # TFLM's DEPTHWISE_CONV_2D crashes on an operand that is there and left out
+    if bias is None and g.chance(0.35 if kind == "DEPTHWISE_CONV_2D" else 0.7):
+        g.b.operators[-1].inputs.pop()
     g.put(y, spread)
     return True
 

@@ -1,4 +1,4 @@
-"""What holds for the memory plan of every model; shared by the tests and scripts/random_plans."""
+"""What holds for the memory plan of every model."""
 from __future__ import annotations
 
 import numpy as np

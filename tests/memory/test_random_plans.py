@@ -1,4 +1,4 @@
-"""Memory plans of random graphs; scripts/random_plans checks more of them."""
+"""Memory plans of random graphs; scripts/prove checks more of them."""
 from __future__ import annotations
 
 import pytest
