@@ -101,7 +101,7 @@ def groups(report: Report, room: int) -> Iterator[str]:
     steps = [s for s in report.plan.steps if s.rule == chain_runs.NAME]
     if not steps:
         return
-    yield f"fused {count(sum(len(s.before) for s in steps), 'operator')} into {len(steps)}, and what they moved before:"
+    yield f"fused {count(sum(len(s.before) for s in steps), 'operator')} into {len(steps)}, bytes of tensors moved:"
     moved = {g.label: g for g in report.traffic.groups} if report.traffic else {}
     of_several = [s for s in steps if len(s.before) > 1]
     most = len(of_several) if len(of_several) + (len(of_several) < len(steps)) < room else max(room - 2, 1)
@@ -123,9 +123,9 @@ def spared(group: Group | None) -> int:
 
 
 def group(step: Step, moved: Group | None) -> str:
-    """ "  #1-#28    14 CONV_2D, 7 DEPTHWISE_CONV_2D and 7 more  380,160 -> 36,672 bytes" """
+    """ "  #1-#28    14 CONV_2D, 7 DEPTHWISE_CONV_2D and 7 more  380,160 -> 36,672" """
     places = dict.fromkeys((step.before[0].place, step.before[-1].place))
-    numbers = f"{moved.before.tensors:>10,} -> {moved.after.tensors:,} bytes" if moved and moved.before else ""
+    numbers = f"{moved.before.tensors:>10,} -> {moved.after.tensors:,}" if moved and moved.before else ""
     return f"  {'-'.join(places):<9} {kinds(Counter(o.name for o in step.before)):<{KINDS}}{numbers}".rstrip()
 
 
