@@ -15,9 +15,11 @@ EXAMPLES = """examples:
   python -m tflfuse model.tflite fused.tflite --sketch demo  and an Arduino sketch that runs it
   python -m tflfuse models/*.tflite -o out/ --jobs 2         each to a file of its name in out/
   python -m tflfuse fused.tflite builtin.tflite --lower      without the custom operators, the same outputs
+  python -m tflfuse --check fused.tflite model.tflite        prove that the one was made of the other
 
 exit codes: 0 done; 2 bad arguments, a file that cannot be read or written, or something missing that the proof needs;
-3 the outputs differ, nothing written; 4 no plan fits --arena, nothing written. Of several files the highest.
+3 the outputs differ, nothing written, or --check finds that FILE was not made so; 4 no plan fits --arena, nothing
+written. Of several files the highest.
 """
 
 MOST = (1 << 31) - 1
@@ -33,8 +35,9 @@ class Parser(argparse.ArgumentParser):
 
 
 def parser() -> argparse.ArgumentParser:
-    p = Parser("python -m tflfuse", usage="%(prog)s [options] IN OUT\n       %(prog)s [options] IN [IN ...] -o DIR/",
-               epilog=EXAMPLES, formatter_class=argparse.RawTextHelpFormatter,
+    p = Parser("python -m tflfuse", epilog=EXAMPLES, usage="""%(prog)s [options] IN OUT
+       %(prog)s [options] IN [IN ...] -o DIR/
+       %(prog)s --check FILE ORIGINAL""", formatter_class=argparse.RawTextHelpFormatter,
                description="Fuse the layers of a .tflite model for microcontrollers.")
     p.add_argument("files", metavar="IN OUT", type=Path, nargs="*",
                    help="the .tflite file to read and the one to write, which may be the same")
@@ -49,6 +52,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--no-memory-plan", action="store_true", help="leave it to TFLM where tensors lie in the arena")
     p.add_argument("--explain", action="store_true", help="show every step and every refusal, write nothing")
     p.add_argument("--lower", action="store_true", help="only turn fused operators back into builtin ones")
+    p.add_argument("--check", action="store_true",
+                   help="write nothing: prove that the first file, a fused one, was made of the second, its original")
     proof = p.add_mutually_exclusive_group()
     proof.add_argument("--verify", metavar="N", type=a_count, default=4,
                        help="random inputs to compare the outputs on, besides the extreme ones (default 4)")
@@ -81,6 +86,9 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     args = p.parse_intermixed_args(arguments)
     if not args.files:
         p.error("IN is missing")
+    if args.check:
+        check_alone(p, args)
+        return args
     if args.explain and (args.resolver or args.c_array or args.sketch):
         p.error("--explain writes no model, so it takes none of --resolver, --c-array, --sketch")
     if args.lower and (args.builtin_only or args.exact or args.keep_dynamic or args.arena):
@@ -93,6 +101,16 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     except ValueError as error:
         p.error(str(error))
     return args
+
+
+def check_alone(p: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """--check takes two files and writes none."""
+    if len(args.files) != 2:
+        p.error("--check takes two files: the fused one and its original")
+    meant = {"files", "check", "verify", "quiet", "verbose", "jobs"}
+    other = next((name for name, value in vars(args).items() if name not in meant and value != p.get_default(name)), "")
+    if other:
+        p.error(f"--check does not take --{other.replace('_', '-')}")
 
 
 def folder_of(output: str | None) -> Path | None:

@@ -11,7 +11,7 @@ from typing import Any
 from . import flatbuffer
 from .certificate import VERSION, Rewrite, certificate_of
 from .errors import BadModel
-from .pipeline import fuse, lower
+from .pipeline import fuse, lower, opened
 from .proof import Differs, real_throughout, settled
 from .proof import check as require_outputs
 from .result import Result
@@ -29,10 +29,13 @@ def check(file: bytes, original: bytes, runs: int = 4) -> str:
     runs: random inputs to compare outputs on, besides the extreme ones. Raises Uncertified where the file has no
     certificate, BadModel where one of the two cannot be read, Differs with what is otherwise than it should be.
     """
-    certificate = certificate_of(flatbuffer.read(file))
+    certificate = certificate_of(opened(file))
     if certificate is None:
         raise Uncertified("it has no certificate: nothing was fused in it, or somebody took the certificate away")
-    source = flatbuffer.read(original).subgraphs[0]
+    try:
+        source = opened(original).subgraphs[0]
+    except BadModel as error:
+        raise BadModel(f"its original cannot be read: {error}") from error
     derived, exact = original, True
     for rewrite in certificate.rewrites:
         result = rewritten(derived, rewrite)

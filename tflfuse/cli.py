@@ -10,17 +10,36 @@ from collections.abc import Sequence
 
 from . import one_file, several_files
 from .arguments import parsed
+from .check import check
 from .errors import TflfuseError
+from .proof import Differs
 from .terminal import Spinner, columns, fail, say
 from .workers import Workers
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    args = parsed(arguments)
     try:
+        args = parsed(arguments)
+        if args.check:
+            return proved(args)
         return run(args) if len(args.pairs) == 1 else run_several(args)
     except KeyboardInterrupt:
         return fail(130, "interrupted; nothing was written")
+
+
+def proved(args: argparse.Namespace) -> int:
+    """--check: whether a file was made of its original."""
+    file, original = args.files
+    try:
+        contents = file.read_bytes(), original.read_bytes()
+        with Spinner(shown=not args.quiet) as progress:
+            progress("deriving the file once more")
+            shown = check(*contents, runs=args.verify)
+    except Differs as error:
+        return fail(3, f"{file}: not made of {original}: {error}")
+    except (OSError, TflfuseError) as error:
+        return fail(*one_file.failure(error, file))
+    return 0 if args.quiet else say(f"proved: {shown}")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -33,7 +52,10 @@ def run(args: argparse.Namespace) -> int:
         made.write()
     except (OSError, TflfuseError) as error:
         return fail(*one_file.failure(error, source))
-    return 0 if args.quiet else say(made.report.text(everything=args.explain or args.verbose))
+    try:
+        return 0 if args.quiet else say(made.report.text(everything=args.explain or args.verbose))
+    except KeyboardInterrupt:
+        return fail(130, "interrupted; everything is written" if made.contents else "interrupted")
 
 
 def run_several(args: argparse.Namespace) -> int:
