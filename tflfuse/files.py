@@ -1,11 +1,14 @@
 """Files that appear whole or not at all."""
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import stat
 import tempfile
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -33,6 +36,8 @@ def check_folder(folder: Path, asked: Path) -> None:
 def checked(path: Path) -> Path:
     """What is behind links. Raises OSError where it is there and no regular file."""
     target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
     if target.is_dir():
         raise IsADirectoryError(21, os.strerror(21), str(path))
     if target.exists() and not target.is_file():
@@ -43,10 +48,16 @@ def checked(path: Path) -> Path:
 def written_whole(contents: Mapping[Path, bytes], folders: Iterable[Path] = ()) -> None:
     """Write some files; every one is complete on disk before the first takes its name.
 
-    A symbolic link stays one: its target is replaced. Permissions of a file that is replaced are kept. folders: are
-    made where they are missing.
-    Raises OSError and leaves the old files as they were where any of them cannot be written.
+    A symbolic link stays one: its target is replaced. Permissions of a file that is replaced are kept, its owner where
+    that is allowed. folders: are made where they are missing.
+    Raises OSError and leaves the old files as they were where any of them cannot be written; KeyboardInterrupt
+    likewise, but not once the first has its name.
     """
+    with interrupts_held() as interrupts:
+        _written(contents, folders, interrupts)
+
+
+def _written(contents: Mapping[Path, bytes], folders: Iterable[Path], interrupts: list[int]) -> None:
     ready: list[tuple[str, Path]] = []
     made: list[Path] = []
     try:
@@ -57,16 +68,36 @@ def written_whole(contents: Mapping[Path, bytes], folders: Iterable[Path] = ()) 
         for path, data in contents.items():
             target = checked(path)
             ready.append((temporary(target, data, path), target))
+        if interrupts:
+            raise KeyboardInterrupt
         while ready:
             os.replace(*ready[0])
             ready.pop(0)
         made.clear()
     finally:
         for name, _ in ready:
-            os.unlink(name)
+            with suppress(OSError):  # gone with its folder; what has gone wrong first is told
+                os.unlink(name)
         for folder in made:
             with suppress(OSError):  # it holds something after all
                 folder.rmdir()
+
+
+@contextmanager
+def interrupts_held() -> Iterator[list[int]]:
+    """Ctrl-C waits: the list tells whether it came. Where somebody else handles it, or in another thread, to which
+    it does not come, nothing changes.
+    """
+    came: list[int] = []
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield came
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield came
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def temporary(target: Path, data: bytes, asked: Path) -> str:
@@ -80,11 +111,25 @@ def temporary(target: Path, data: bytes, asked: Path) -> str:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        keep_owner(name, target)
         os.chmod(name, permissions(target))
     except BaseException:
-        os.unlink(name)
+        with suppress(OSError):
+            os.unlink(name)
         raise
     return name
+
+
+def keep_owner(name: str, target: Path) -> None:
+    """Give a file to whom the one that it replaces belongs, as far as that is allowed."""
+    if not target.exists() or not hasattr(os, "chown"):
+        return
+    status = target.stat()
+    try:
+        os.chown(name, status.st_uid, status.st_gid)
+    except OSError:
+        with suppress(OSError):
+            os.chown(name, -1, status.st_gid)
 
 
 def permissions(target: Path) -> int:
