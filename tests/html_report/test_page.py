@@ -142,8 +142,8 @@ def test_its_figures_are_those_of_the_json(which: str) -> None:
                        ("Rows written", "ring_written"), ("All", "total")):
         assert [number(n) for n in traffic[label][:2]] == [said["traffic"][t][key] for t in ("before", "after")]
     arena = table(page, "What the arena holds")
-    for label, key in (("Head: tensors and scratch memory", "head"), ("Arena of the 64-bit interpreter", "host"),
-                       ("kTensorArenaSize for a 32-bit target", "device")):
+    for label, key in (("Head: tensors and scratch memory", "head"),
+                       ("kTensorArenaSize for a 32-bit target, with what planning takes", "device")):
         assert [number(n) for n in arena[label][:2]] == [said["memory"][t][key] for t in ("before", "after")]
 
 
