@@ -7,91 +7,164 @@
 #include "clamp_bytes.h"
 #include "conv_any.h"
 #include "dot.h"
+#include "gather.h"
 #include "rounding.h"
+#include "widen.h"
 #include "window_walk.h"
 
 namespace tflfuse {
 namespace dsp {
 namespace {
 
-constexpr uint32_t kEight = 8;  // output channels computed together
-constexpr uint32_t kMost = 16;  // whose sums are kept while a long window is walked along
-constexpr uint32_t kShort = 64;  // elements of windows that are widened as a whole: a word for one of each
-constexpr uint32_t kPiece = 48;  // those of long ones that are widened together, before the sums
+constexpr uint32_t kEight = 8;   // output channels computed together
+constexpr uint32_t kRoom = 288;  // bytes, for elements and sums
+constexpr uint32_t kAll = 1u << 31;
 
-// The functions of dot.h for as many windows as there are together.
-struct Dots {
-  void (*start)(TflfuseDspDot*);
-  void (*more)(TflfuseDspDot*);
-  void (*last)(TflfuseDspDot*);
-  void (*whole)(TflfuseDspDot*);
+// How the elements of one window or two are laid side by side: as many as piece at once, for most output channels; for
+// all where a piece is the whole window, else with sums that are kept while the window is walked along.
+// Elements take four bytes of the room where they are wide, two where they are zipped, one of one window, and two more
+// where they are no fours and are collected first; a channel's sums take eight, of one window four.
+struct Way {
+  uint32_t lie;    // as dot.h names it
+  uint32_t piece;  // a multiple of four
+  uint32_t most;
 };
-constexpr Dots kDots[] = {
-    {tflfuse_dsp_dot_one_start, tflfuse_dsp_dot_one_more, tflfuse_dsp_dot_one_last, tflfuse_dsp_dot_one_whole},
-    {tflfuse_dsp_dot_start, tflfuse_dsp_dot_more, tflfuse_dsp_dot_last, tflfuse_dsp_dot_whole}};
+constexpr Way kWide = {TFLFUSE_DSP_WIDE, 48, kAll};
+constexpr Way kZipped = {TFLFUSE_DSP_ZIPPED, kRoom / 8 * 4, kAll};
+constexpr Way kZippedPieces = {TFLFUSE_DSP_ZIPPED, 48, 24};
+constexpr Way kOddPieces = {TFLFUSE_DSP_WIDE, 24, 16};
+constexpr Way kOne = {TFLFUSE_DSP_ONE, kRoom, kAll};
+constexpr Way kOnePieces = {TFLFUSE_DSP_ONE, 160, 32};
+static_assert(2 * kZippedPieces.piece + 8 * kZippedPieces.most <= kRoom &&
+                  6 * kOddPieces.piece + 8 * kOddPieces.most <= kRoom &&
+                  kOnePieces.piece + 4 * kOnePieces.most <= kRoom,
+              "all have room");
 
 // What a row is made with; n output channels from one on, a multiple of eight.
 struct Row {
   const TflfuseWindow& window;
   const int8_t* weights;
   const TflfuseQuantization& q;
+  uint32_t pitch;
   uint32_t out_channels;
   int8_t* output;
+  int8_t* room;
   uint32_t from;
   uint32_t n;
 };
 
-// n of the channels, for the window at x. All but pairs, end and sums.
-void SetChannels(const Row& row, uint32_t from, uint32_t n, uint32_t x, TflfuseDspDot* dot) {
-  const uint32_t behind = from + n;
-  dot->weights = row.weights + from * dot->pitch;
-  dot->channels = -static_cast<int32_t>(n);
-  dot->bias = row.q.bias + behind;
-  dot->multipliers = row.q.multipliers + behind;
-  dot->shifts = row.q.shifts + behind;
-  dot->first = row.output + x * row.out_channels + behind;
-  dot->second = dot->first + row.out_channels;
+struct Elements {
+  const int8_t* begin;
+  const int8_t* end;
+  uint32_t fours;
+};
+
+// Windows whose elements are fours next to each other.
+struct Lying {
+  const int8_t* first;
+  uint32_t stride;
+};
+
+// The elements behind the first at, for n channels, for the window at x, and the next where there are two.
+[[gnu::always_inline]] inline void Multiply(const Row& row, uint32_t channel, uint32_t n, uint32_t x,
+                                            const Elements& e, uint32_t at, uint32_t mode) {
+  const uint32_t behind = channel + n;
+  int8_t* output = row.output + x * row.out_channels + behind;
+  const uint32_t sum_bytes = mode < TFLFUSE_DSP_ONE ? 8 : 4;
+  int32_t* sums = static_cast<int32_t*>(static_cast<void*>(row.room + kRoom - sum_bytes * n));
+  tflfuse_dsp_dot(e.begin, e.end, row.weights + channel * row.pitch + at, row.pitch, row.q.bias + behind,
+                   -static_cast<int32_t>(n), row.q.multipliers + behind, row.q.shifts + behind, output,
+                   output + row.out_channels, sums, 2 * row.q.zero_point + 1, nullptr, 0, 0, 0, e.fours, mode);
 }
 
-// Windows that are single runs of fours, two by two: short ones, or such as lie next to each other.
-[[gnu::noinline]] void MakeRuns(const Row& row, uint32_t count, TflfuseDspDot* dot) {
-  const bool inner = row.window.inner_end > row.window.inner_begin;
-  SetChannels(row, row.from, row.n, 0, dot);
-  dot->end = dot->pairs + (dot->pitch <= kShort ? dot->pitch : dot->pitch % 8);
-  dot->window = row.window.rows[0];
-  dot->stride = inner ? row.window.stride : 0;
-  dot->step = 2 * row.out_channels;
-  dot->count = count;
-  dot->pitch <= kShort ? tflfuse_dsp_dot_row(dot) : tflfuse_dsp_dot_lying(dot);
+// Pairs of windows from the one at x on.
+void MultiplyPairs(const Row& row, uint32_t x, uint32_t pairs, const Lying& lying, uint32_t elements, uint32_t lie) {
+  const uint32_t behind = row.from + row.n, bytes = (lie == TFLFUSE_DSP_WIDE ? 4 : 2) * elements;
+  int8_t* output = row.output + x * row.out_channels + behind;
+  tflfuse_dsp_dot(row.room, row.room + bytes, row.weights + row.from * row.pitch, row.pitch, row.q.bias + behind,
+                   -static_cast<int32_t>(row.n), row.q.multipliers + behind, row.q.shifts + behind, output,
+                   output + row.out_channels, nullptr, 2 * row.q.zero_point + 1, lying.first, lying.stride,
+                   2 * row.out_channels, pairs, elements / 4, lie + TFLFUSE_DSP_ROW);
 }
 
-// One window or two that the pairs hold, of rows that are no fours.
-void MakeRows(const Row& row, uint32_t x, bool two, TflfuseDspDot* dot) {
-  int8_t* bytes = static_cast<int8_t*>(static_cast<void*>(dot->pairs + kShort));
-  dot->end = WidenRows(row.window, x, two ? 2 : 1, bytes, dot->pairs);
-  SetChannels(row, row.from, row.n, x, dot);
-  kDots[two].whole(dot);
+// So many windows from the one at x on.
+[[gnu::noinline]] void MakeLying(const Row& row, uint32_t x, uint32_t windows, const Lying& lying, uint32_t elements,
+                                 uint32_t lie) {
+  if (windows > 1) MultiplyPairs(row, x, windows / 2, lying, elements, lie);
+  if (windows % 2 == 0) return;
+  const int8_t* last = lying.first + (windows - 1) * lying.stride;
+  Multiply(row, row.from, row.n, x + windows - 1, {last, last + elements, elements / 4}, 0,
+           TFLFUSE_DSP_ONE + TFLFUSE_DSP_WHOLE);
 }
 
-// One window or two: at once where the pairs hold them, else piece by piece, again for every few channels.
-void Make(const Row& row, uint32_t x, bool two, TflfuseDspDot* dot) {
-  const Dots& dots = kDots[two];
-  const bool is_short = dot->pitch <= kShort;
-  const uint32_t most = is_short ? row.n : kMost, piece = is_short ? kShort : kPiece;
+// Small windows, which are gathered, as many as there is room for behind the elements of a pair.
+void MakeGathered(const Row& row, uint32_t width, uint32_t elements) {
+  int8_t* bytes = row.room + 4 * elements;
+  const uint32_t most = (kRoom - 4 * elements) / elements / 2 * 2;
+  for (uint32_t x = 0, n = 0; x < width; x += n) {
+    n = width - x < most ? width - x : most;
+    Gather(row.window, x, n, elements, bytes);
+    MakeLying(row, x, n, {bytes, elements}, elements, TFLFUSE_DSP_WIDE);
+  }
+}
+
+// The next elements, a piece of them at most.
+[[gnu::noinline]] Elements Fill(Walk* walk, const Way& way, bool fours, int8_t* room) {
+  uint32_t n = 0;
+  if (way.lie == TFLFUSE_DSP_ONE) {
+    n = Collect(walk, way.piece, room, nullptr);
+    return {room, room + n, n / 4};
+  }
+  int8_t* to = room;
+  if (!fours) {
+    int8_t *a = room + 4 * way.piece, *b = a + way.piece;
+    n = Collect(walk, way.piece, a, b);
+    to = Widen(a, b, n, room);
+    return {room, to, n / 4};
+  }
+  while (n < way.piece && !walk->AtEnd()) {
+    const Part part = walk->Take(way.piece - n);
+    to = Zip(part.a, part.a + part.next, part.n, to);
+    n += part.n;
+  }
+  return {room, to, n / 4};
+}
+
+// One window, or two.
+[[gnu::noinline]] void Make(const Row& row, uint32_t x, const Way& way, bool fours) {
   for (uint32_t channel = 0, n = 0; channel < row.n; channel += n) {
-    n = row.n - channel < most ? row.n - channel : most;
-    Walk walk(row.window, x, two);
-    auto sum = dots.start;
-    for (uint32_t at = 0; !walk.AtEnd(); at += piece) {
-      dot->end = walk.Widen(dot->pairs, piece);
-      SetChannels(row, row.from + channel, n, x, dot);
-      dot->weights += at;
-      dot->sums = dot->pairs + kPiece;
-      if (walk.AtEnd()) sum = at == 0 ? dots.whole : dots.last;
-      sum(dot);
-      sum = dots.more;
+    n = row.n - channel < way.most ? row.n - channel : way.most;
+    Walk walk(row.window, x);
+    uint32_t what = TFLFUSE_DSP_START;
+    for (uint32_t at = 0; !walk.AtEnd(); at += way.piece) {
+      const Elements elements = Fill(&walk, way, fours, row.room);
+      if (walk.AtEnd()) what = at == 0 ? TFLFUSE_DSP_WHOLE : TFLFUSE_DSP_LAST;
+      Multiply(row, row.from + channel, n, x, elements, at, way.lie + what);
+      what = TFLFUSE_DSP_MORE;
     }
   }
+}
+
+// All windows, for the row's channels.
+[[gnu::always_inline]] inline void MakeChannels(const Row& row, uint32_t width) {
+  const TflfuseWindow& window = row.window;
+  const Runs runs = RunsOf(window);
+  const uint32_t elements = (row.pitch + 3) / 4 * 4;
+  const bool fours = runs.length % 4 == 0;
+  if (window.kernel_h * runs.count == 1 && fours) {
+    const Lying all = {window.rows[0], window.inner_begin < window.inner_end ? window.stride : 0};
+    const uint32_t lie = elements <= kWide.piece ? TFLFUSE_DSP_WIDE : TFLFUSE_DSP_ZIPPED;
+    if (elements <= kZipped.piece) return MakeLying(row, 0, width, all, elements, lie);
+    const uint32_t even = width / 2 * 2;
+    for (uint32_t x = 0; x < even; x += 2) Make(row, x, kZippedPieces, true);
+    if (even < width) MakeLying(row, even, 1, {all.first + even * all.stride, 0}, elements, lie);
+    return;
+  }
+  if (elements <= kWide.piece) return MakeGathered(row, width, elements);
+  const Way& two = !fours ? kOddPieces : elements <= kZipped.piece ? kZipped : kZippedPieces;
+  uint32_t x = 0;
+  for (; x + 1 < width; x += 2) Make(row, x, two, fours);
+  if (x < width) Make(row, x, elements <= kOne.piece ? kOne : kOnePieces, fours);
 }
 
 }  // namespace
@@ -106,25 +179,11 @@ extern "C" void tflfuse_conv_row(const TflfuseWindow* window, const int8_t* weig
   if (rounding == Rounding::kAny || out_channels < kEight) {
     return ConvolveAny(*window, weights, *quantization, width, out_channels, output);
   }
-  int32_t room[kPiece + 2 * kMost];
-  static_assert(kShort + kShort / 4 <= kPiece + 2 * kMost, "the pairs of short windows fit, and the bytes of one");
-  TflfuseDspDot dot;
-  dot.pairs = room;
-  dot.pitch = window->kernel_h * window->kernel_w * window->channels;
-  dot.doubled = 2 * quantization->zero_point + 1;
-  const bool inner = window->inner_begin < window->inner_end;
-  const bool run = window->kernel_h * RunsOf(*window).count == 1 && dot.pitch % 4 == 0 &&
-                   (dot.pitch <= kShort || (inner && window->stride == dot.pitch));
-  const bool rows = !run && dot.pitch <= kShort && RunsOf(*window).count == 1 && dot.pitch / window->kernel_h % 4 != 0;
-  Row row = {*window, weights, *quantization, out_channels, output, 0, out_channels / kEight * kEight};
+  alignas(4) int8_t room[kRoom];
+  const uint32_t pitch = window->kernel_h * window->kernel_w * window->channels;
+  Row row = {*window, weights, *quantization, pitch, out_channels, output, room, 0, out_channels / kEight * kEight};
   for (;;) {
-    uint32_t x = 0;
-    if (run && width > 1) {
-      x = width / 2 * 2;
-      MakeRuns(row, width / 2, &dot);
-    }
-    const auto make = rows ? MakeRows : Make;
-    for (; x < width; x += 2) make(row, x, x + 1 < width, &dot);
+    MakeChannels(row, width);
     if (row.from + row.n == out_channels) break;
     row.from = out_channels - kEight;  // the last eight, some of them again
     row.n = kEight;
