@@ -89,6 +89,17 @@ def test_several_inputs_keep_their_data(keras: Any) -> None:
     assert scales["serving_default_a:0"] == pytest.approx(200 / 255, rel=0.1)
 
 
+def test_inputs_of_every_form_of_model_are_found(keras: Any) -> None:
+    """A Sequential that was never called, and inputs in a dictionary."""
+    data = np.random.default_rng(0).normal(0, 1, (20, 4)).astype(np.float32)
+    sequential = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+    x = {"a": keras.Input((4,), name="a"), "b": keras.Input((4,), name="b")}
+    of_two = keras.Model(x, keras.layers.Dense(2)(keras.layers.Add()([x["a"], x["b"]])))
+    for model, samples in ((sequential, data), (of_two, [data, data])):
+        found = tflfuse.convert_keras(model, samples, custom_ops=False)
+        assert [t.shape for t in flatbuffer.read(found.model).subgraphs[0].inputs] == [(1, 4)] * len(model.inputs)
+
+
 def test_models_that_cannot_be_converted_are_refused(keras: Any) -> None:
     with pytest.raises(tflfuse.TflfuseError, match="no inputs yet"):
         tflfuse.convert_keras(keras.Sequential([keras.layers.Dense(2)]), np.zeros((1, 4)))

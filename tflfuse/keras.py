@@ -59,8 +59,9 @@ def at_batch_of_one(tf: Any, model: Any) -> Any:
     for tensor in model.inputs:
         if None in tensor.shape[1:]:
             raise TflfuseError(f"the input '{tensor.name}' has open dimensions besides its batch: {list(tensor.shape)}")
+    given = model.inputs[0] if isinstance(model, tf.keras.Sequential) else model.input  # it has no input until called
     inputs = tf.nest.map_structure(
-        lambda t: tf.keras.Input(batch_shape=(1, *t.shape[1:]), dtype=t.dtype, name=t.name.split(":")[0]), model.input)
+        lambda t: tf.keras.Input(batch_shape=(1, *t.shape[1:]), dtype=t.dtype, name=t.name.split(":")[0]), given)
     return tf.keras.Model(inputs, model(inputs, training=False))
 
 
