@@ -72,7 +72,7 @@ def test_a_second_run_changes_no_byte(options: list[str], left: str, model: Path
     assert cli.main([str(model), str(first), *options]) == 0
     assert cli.main([str(first), str(second), *options]) == 0
     assert first.read_bytes() == second.read_bytes()
-    assert f"unchanged: no rule matches its {left}" in capsys.readouterr().out
+    assert f"unchanged: no rule applies to its {left}" in capsys.readouterr().out
 
 
 def test_in_place_keeps_the_permissions(model: Path, tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_builtin_only_refuses_a_model_that_is_fused_already(model: Path, tmp_pat
     fused, out = tmp_path / "fused.tflite", tmp_path / "out.tflite"
     assert cli.main([str(model), str(fused), "-q"]) == 0
     assert cli.main([str(fused), "-q", str(out), "--builtin-only"]) == 2 and not out.exists()
-    assert "it has 1 fused operators already; lower it first" in capsys.readouterr().err
+    assert "it holds fused operators already, 1 of them; lower it first" in capsys.readouterr().err
 
 
 def test_options_may_stand_between_the_files(model: Path, tmp_path: Path) -> None:

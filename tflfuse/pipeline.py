@@ -45,7 +45,8 @@ def fuse(model: bytes, custom_ops: bool = True, exact: bool = False, keep_dynami
     graph = opened(model)
     before, needed, flow = operator_counts(graph), needs_of(graph), flow_of_model(graph)
     if not custom_ops and before[CUSTOM]:
-        raise BadModel(f"it has {before[CUSTOM]} fused operators already; lower it first to have builtin ones again")
+        raise BadModel(f"it holds fused operators already, {before[CUSTOM]} of them; "
+                       "lower it first to have builtin ones again")
     certificate, known = carried(graph), fused_operators(graph)
     fixed = next((m for m in graph.metadata or () if m.name in NUMBERS_TENSORS), None)
     if fixed is not None and fixed.name is not None:

@@ -58,9 +58,7 @@ class Report:
     @property
     def why_unchanged(self) -> str:
         """Half a sentence, for a report in which nothing was done."""
-        if self.unchanged:
-            return self.unchanged
-        return "every match was refused" if self.plan.refusals else f"no rule matches {kinds(self.operators_before)}"
+        return self.unchanged or f"no rule applies to {kinds(self.operators_before)}"
 
     def text(self, everything: bool = False) -> str:
         """For the terminal, on one screen. everything: each step and each refusal on a line of its own."""

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 LINES, COLUMNS = 24, 80
 BEST = 3
-LEAST_PART = 100
-"""Of the bytes that the result moves, a refusal must have one in so many to be named."""
+LEAST_PART = 1000
+"""Of the bytes that the result moves, through rows too, a refusal must have one in so many to be named."""
 MOST_RULES, MOST_NOTES = 3, 2
 LABEL, KINDS = 16, 43
 """Columns."""
@@ -144,7 +144,7 @@ def kinds(names: Counter[str]) -> str:
 
 def left(report: Report) -> Iterator[str]:
     """The refusals that cost most."""
-    moving = report.traffic.after.tensors if report.traffic else 0
+    moving = report.traffic.after.total if report.traffic else 0
     worth = [s for s in stakes(report.plan.refusals) if s.moved * LEAST_PART >= moving][:BEST]
     if worth:
         yield "not fused, and why:"

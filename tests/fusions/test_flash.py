@@ -41,7 +41,7 @@ def test_an_addition_of_few_numbers_is_not_worth_its_flash() -> None:
     y = b.op("ADD", [x, other], (1, 4), scale=0.3)
     result = fuse(b.bytes(first, y))
     assert sorted(names(flatbuffer.read(result.model))) == ["ADD", "SOFTMAX"]
-    reason, = [r.reason for r in result.report.plan.refusals if r.rule == "chain_runs"]
+    reason, = [r.reason for r in result.report.plan.refusals if "ADD" in r.label]
     assert re.fullmatch(r"fused, it would save \d+ bytes of the arena for \d+ of flash", reason)
 
 

@@ -213,7 +213,7 @@ def test_a_model_in_which_nothing_was_done_says_so() -> None:
     b = Build()
     x = b.input((1, 4))
     page = parsed(render(fuse(b.bytes(b.op("L2_NORMALIZATION", [x], x.shape)))))
-    assert "Nothing: no rule matches its L2_NORMALIZATION" in page.one("p", class_="lead").text
+    assert "Nothing: no rule applies to its L2_NORMALIZATION" in page.one("p", class_="lead").text
     assert not page.all("details", class_="group")
 
 

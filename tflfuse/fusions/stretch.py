@@ -19,6 +19,7 @@ from ..layout import Layout, laid_out
 from ..lifetimes import Request, aligned
 from ..overlap import distances, distances_of
 from ..placement import Block, Problem, joint, place
+from ..packing import CUSTOM
 from ..plan import View
 from ..stages import KINDS, Run, Stages
 from ..tail import of_fused_operator, of_operator
@@ -168,12 +169,13 @@ class Stretch:
         return problem.price(place(problem, TRIES, starts=1, most=1))[0]
 
     def why_left(self, piece: Piece, most: int) -> Refused | None:
-        """What stands against fusing an operator that was left as it is; None where nobody would expect it.
+        """What stands against fusing an operator that was left as it is; None where it is a fused one.
 
         most: bytes that the arena holds at once anyway.
         """
-        if self.operators[piece.begin].name not in KINDS:
-            return None
+        name = self.operators[piece.begin].name
+        if name not in KINDS:
+            return None if name == CUSTOM else Refused(f"{name} is not computed by a chain")
         better = self.fused.get((piece.begin, piece.end))
         if better is None:
             return self.reasons.get((piece.begin, piece.end))
