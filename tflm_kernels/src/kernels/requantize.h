@@ -6,6 +6,12 @@
 
 namespace tflfuse {
 
+#if defined(TFLITE_SINGLE_ROUNDING) && TFLITE_SINGLE_ROUNDING
+constexpr bool kRoundsOnce = true;
+#else
+constexpr bool kRoundsOnce = false;
+#endif
+
 // x * multiplier * 2^(shift - 31), rounded as TFLM rounds.
 // multiplier: >= 0. shift: -31 .. 30, positive to the left, where x wraps as it does in TFLM.
 //
@@ -13,16 +19,15 @@ namespace tflfuse {
 // saturate for a negative m. The rounding divide by 2^e, half away from zero, is floor((h - [h < 0]) / 2^e + 1/2),
 // written so that nothing can overflow.
 inline int32_t Requantize(int32_t x, int32_t multiplier, int32_t shift) {
-#if defined(TFLITE_SINGLE_ROUNDING) && TFLITE_SINGLE_ROUNDING
-  const int32_t right = 31 - shift;
-  const int64_t rounded = static_cast<int64_t>(x) * multiplier + (static_cast<int64_t>(1) << (right - 1));
-  return static_cast<int32_t>(rounded >> right);
-#else
+  if (kRoundsOnce) {
+    const int32_t right = 31 - shift;
+    const int64_t rounded = static_cast<int64_t>(x) * multiplier + (static_cast<int64_t>(1) << (right - 1));
+    return static_cast<int32_t>(rounded >> right);
+  }
   if (shift > 0) x = static_cast<int32_t>(static_cast<uint32_t>(x) << shift);
   const int32_t high = static_cast<int32_t>((static_cast<int64_t>(x) * multiplier + (1 << 30)) >> 31);
   if (shift >= 0) return high;
   return (((high + (high >> 31)) >> (-shift - 1)) + 1) >> 1;
-#endif
 }
 
 // The sum, wrapped: what TFLM's accumulators do where a model overflows them.

@@ -50,11 +50,8 @@ void AddHalves(const TflfuseAdd& p, const int8_t* a, const int8_t* b, uint32_t n
 
 // False where the parameters are not those that this can do; nothing is written then.
 inline bool AddShort(const TflfuseAdd& p, const int8_t* a, const int8_t* b, uint32_t n, int8_t* output) {
-#if defined(TFLITE_SINGLE_ROUNDING) && TFLITE_SINGLE_ROUNDING
-  return false;
-#endif
   const bool a_half = IsHalf(p.a_multiplier, p.a_shift), b_half = IsHalf(p.b_multiplier, p.b_shift);
-  if (!IsShort(p.multiplier, p.shift)) return false;
+  if (kRoundsOnce || !IsShort(p.multiplier, p.shift)) return false;
   const bool clamped = p.clamp_min != -128 || p.clamp_max != 127;
   if (a_half && b_half) {
     clamped ? AddHalves<true>(p, a, b, n, output) : AddHalves<false>(p, a, b, n, output);

@@ -2,8 +2,6 @@
 
 #ifdef TFLFUSE_ARM_DSP
 
-#include <stddef.h>
-
 #include "channels_3x3.h"
 
 // A channel's nine weights stay in registers along the row, and each column of three pixels is loaded once: its upper
@@ -14,34 +12,36 @@
 // the lower ones of columns 0 and 1; r10 the upper pixels of a column, r11 the lower one; r12 end, lr sums. On the
 // stack nine saved registers, then the argument, which begins in r0-r3.
 
-#define AT_TOP "36"
-#define AT_BOTTOM "44"
-#define AT_WEIGHTS "52"
-#define AT_PITCH "56"
-#define AT_CHANNELS "60"
-#define AT_NEXT "64"
-#define AT_BIAS "68"
-#define AT_SHIFTS "76"
-#define AT_OUTPUT "84"
-#define AT_SUMS "88"
-#define AT_STRIDE "96"
-#define AT_UPPER_PADDING "104"
-#define AT_UPPER_KEPT "112"
-#define AT_ENTRY "120"
-#define AT_STRIDE_ENTRY "124"
-#define AT_PADDED_BIAS "128"
-static_assert(offsetof(TflfuseDspChannels, weights) == 16 && offsetof(TflfuseDspChannels, bias) == 32 &&
-                  offsetof(TflfuseDspChannels, output) == 48 && offsetof(TflfuseDspChannels, upper_padding) == 68 &&
-                  offsetof(TflfuseDspChannels, spare) == 84,
-              "the numbers above");
+#define SUMS "160"  // bytes
+#define STACK(at) "[sp, #" SUMS " + " at "]"
+#define END STACK("0")
+#define ENTRY STACK("4")
+#define STRIDE_ENTRY STACK("8")
+#define PADDED_BIAS STACK("12")
+#define TOP STACK("52")     // and middle
+#define BOTTOM STACK("60")  // and step
+#define WEIGHTS STACK("68")  // and pitch
+#define PITCH STACK("72")
+#define CHANNEL STACK("76")  // and next
+#define BIAS STACK("84")     // and multipliers
+#define SHIFTS STACK("92")   // and doubled
+#define OUTPUT STACK("100")
+#define WINDOWS STACK("104")  // and stride
+#define PADDED STACK("112")
+#define UPPER_PADDING STACK("116")  // and lower
+#define UPPER_KEPT STACK("124")     // and lower
 
 #define LABEL(name) ".thumb_func\n" name ":\n"
 
-#define WEIGHTS                                 \
-  "ldrd r9, r8, [sp, #" AT_WEIGHTS "]\n"        \
+#define LOAD_WEIGHTS                            \
+  "ldrd r9, r8, " WEIGHTS "\n"                  \
+  "ldrd r11, r12, " CHANNEL "\n"                \
+  "ldrd r0, r1, " TOP "\n"                      \
+  "ldrd r2, r3, " BOTTOM "\n"                   \
+  "add r9, r9, r11\n"                           \
+  "and r12, r12, r11\n"                         \
+  "add r0, r0, r12\n"                           \
   "add r10, r8, r8, lsl #1\n"                   \
-  "add r12, r9, #1\n"                           \
-  "str r12, [sp, #" AT_WEIGHTS "]\n"            \
   "ldrsb r4, [r9]\n"                            \
   "ldrsb r5, [r9, r8]\n"                        \
   "ldrsb r6, [r9, r8, lsl #1]\n"                \
@@ -57,31 +57,26 @@ static_assert(offsetof(TflfuseDspChannels, weights) == 16 && offsetof(TflfuseDsp
   "ldrsb r11, [r9, r8]\n"                       \
   "pkhbt r7, r7, r11, lsl #16\n"                \
   "ldrsb r11, [r9, r8, lsl #1]\n"               \
-  "ldrd r0, r1, [sp, #" AT_TOP "]\n"            \
-  "ldrd r2, r3, [sp, #" AT_BOTTOM "]\n"         \
   "pkhbt r3, r11, r3\n"                         \
-  "ldr r12, [sp, #" AT_NEXT "]\n"               \
-  "add r12, r12, r0\n"                          \
-  "str r12, [sp, #" AT_TOP "]\n"                \
-  "ldr pc, [sp, #" AT_ENTRY "]\n"
+  "ldr pc, " ENTRY "\n"
 
 // Moves the share of rows outside the plane from the weights to the bias.
 #define PADDING                                 \
-  "ldrd r8, r9, [sp, #" AT_UPPER_PADDING "]\n"  \
+  "ldrd r8, r9, " UPPER_PADDING "\n"  \
   "smuad r10, r4, r8\n"                         \
   "smlad r10, r5, r8, r10\n"                    \
   "smlad r10, r6, r8, r10\n"                    \
   "smlad r10, r7, r9, r10\n"                    \
   "smlabb r10, r3, r9, r10\n"                   \
-  "str r10, [sp, #" AT_PADDED_BIAS "]\n"        \
-  "ldrd r8, r9, [sp, #" AT_UPPER_KEPT "]\n"     \
+  "str r10, " PADDED_BIAS "\n"        \
+  "ldrd r8, r9, " UPPER_KEPT "\n"     \
   "and r4, r4, r8\n"                            \
   "and r5, r5, r8\n"                            \
   "and r6, r6, r8\n"                            \
   "and r7, r7, r9\n"                            \
   "and r11, r3, r9\n"                           \
   "pkhbt r3, r11, r3\n"                         \
-  "ldr pc, [sp, #" AT_STRIDE_ENTRY "]\n"
+  "ldr pc, " STRIDE_ENTRY "\n"
 
 #define COLUMN                        \
   "ldrsb r10, [r0]\n"                 \
@@ -131,24 +126,29 @@ __asm__(
     LABEL("tflfuse_dsp_channels_3x3")
     "push {r0-r3}\n"
     "push {r4-r11, lr}\n"
-    "ldrd r0, r1, [sp, #" AT_STRIDE "]\n"
-    "cmp r0, #1\n"
+    "sub sp, #" SUMS " + 16\n"
+    "ldrd r0, r1, " WINDOWS "\n"
+    "add r0, sp, r0, lsl #2\n"
+    "str r0, " END "\n"
+    "cmp r1, #1\n"
     "ite eq\n"
     "ldreq r2, =channels_stride1\n"
     "ldrne r2, =channels_stride2\n"
-    "str r2, [sp, #" AT_STRIDE_ENTRY "]\n"
+    "str r2, " STRIDE_ENTRY "\n"
     "movs r0, #0\n"
-    "str r0, [sp, #" AT_PADDED_BIAS "]\n"
+    "str r0, " PADDED_BIAS "\n"
+    "ldr r1, " PADDED "\n"
     "cmp r1, #0\n"
     "it ne\n"
     "ldrne r2, =channels_padding\n"
-    "str r2, [sp, #" AT_ENTRY "]\n"
+    "str r2, " ENTRY "\n"
 
-    "1:\n" WEIGHTS
+    "1:\n" LOAD_WEIGHTS
     LABEL("channels_padding") PADDING
 
     LABEL("channels_stride1")
-    "ldrd lr, r12, [sp, #" AT_SUMS "]\n"
+    "mov lr, sp\n"
+    "ldr r12, " END "\n"
     COLUMN
     "smuad r8, r10, r4\n"
     "smlabb r8, r11, r7, r8\n"
@@ -167,28 +167,28 @@ __asm__(
     "b 5f\n"
 
     LABEL("channels_stride2")
-    "ldrd lr, r12, [sp, #" AT_SUMS "]\n"
+    "mov lr, sp\n"
+    "ldr r12, " END "\n"
     COLUMN
     "4:\n" WINDOW2
     "cmp lr, r12\n"
     "bne 4b\n"
 
-    "5: ldrd r8, r9, [sp, #" AT_BIAS "]\n"  // and multipliers
-    "ldr r4, [r8], #4\n"
-    "ldr r5, [r9], #4\n"
-    "strd r8, r9, [sp, #" AT_BIAS "]\n"
-    "ldrd r8, r6, [sp, #" AT_SHIFTS "]\n"  // and the doubled zero point
-    "ldrsb r7, [r8], #1\n"
-    "str r8, [sp, #" AT_SHIFTS "]\n"
-    "ldr r8, [sp, #" AT_PADDED_BIAS "]\n"
+    "5: ldrd r8, r9, " BIAS "\n"  // and multipliers
+    "ldr r10, " CHANNEL "\n"
+    "ldr r4, [r8, r10, lsl #2]\n"
+    "ldr r5, [r9, r10, lsl #2]\n"
+    "ldrd r8, r6, " SHIFTS "\n"  // and the doubled zero point
+    "ldrsb r7, [r8, r10]\n"
+    "ldr r8, " PADDED_BIAS "\n"
     "add r4, r4, r8\n"
     "lsl r4, r4, #1\n"
     "mvn r7, r7\n"
     "lsl r6, r6, r7\n"
-    "ldrd r2, r0, [sp, #" AT_OUTPUT "]\n"  // and sums
-    "add r8, r2, #1\n"
-    "str r8, [sp, #" AT_OUTPUT "]\n"
-    "ldr r3, [sp, #" AT_PITCH "]\n"
+    "ldr r2, " OUTPUT "\n"
+    "add r2, r2, r10\n"
+    "mov r0, sp\n"
+    "ldr r3, " PITCH "\n"
     "sub r8, r12, r0\n"
     "lsls r8, r8, #29\n"
     "bpl 6f\n"
@@ -199,10 +199,11 @@ __asm__(
     "cmp r0, r12\n"
     "bne 6b\n"
 
-    "7: ldr r8, [sp, #" AT_CHANNELS "]\n"
-    "subs r8, r8, #1\n"
-    "str r8, [sp, #" AT_CHANNELS "]\n"
+    "7: ldr r8, " CHANNEL "\n"
+    "adds r8, r8, #1\n"
+    "str r8, " CHANNEL "\n"
     "bne 1b\n"
+    "add sp, #" SUMS " + 16\n"
     "pop {r4-r11, lr}\n"
     "add sp, #16\n"
     "bx lr\n"

@@ -49,6 +49,7 @@ struct Row {
   uint32_t out_channels;
   int8_t* output;
   int8_t* room;
+  bool any;  // rounding
   uint32_t from;
   uint32_t n;
 };
@@ -65,13 +66,16 @@ struct Lying {
   uint32_t stride;
 };
 
+int32_t* SumsOf(const Row& row, uint32_t n) {
+  return static_cast<int32_t*>(static_cast<void*>(row.room + kRoom - sizeof(int32_t) * n));
+}
+
 // The elements behind the first at, for n channels, for the window at x, and the next where there are two.
 [[gnu::always_inline]] inline void Multiply(const Row& row, uint32_t channel, uint32_t n, uint32_t x,
                                             const Elements& e, uint32_t at, uint32_t mode) {
   const uint32_t behind = channel + n;
   int8_t* output = row.output + x * row.out_channels + behind;
-  const uint32_t sum_bytes = mode < TFLFUSE_DSP_ONE ? 8 : 4;
-  int32_t* sums = static_cast<int32_t*>(static_cast<void*>(row.room + kRoom - sum_bytes * n));
+  int32_t* sums = SumsOf(row, mode < TFLFUSE_DSP_ONE ? 2 * n : n);
   tflfuse_dsp_dot(e.begin, e.end, row.weights + channel * row.pitch + at, row.pitch, row.q.bias + behind,
                    -static_cast<int32_t>(n), row.q.multipliers + behind, row.q.shifts + behind, output,
                    output + row.out_channels, sums, 2 * row.q.zero_point + 1, nullptr, 0, 0, 0, e.fours, mode);
@@ -130,6 +134,18 @@ void MakeGathered(const Row& row, uint32_t width, uint32_t elements) {
   return {room, to, n / 4};
 }
 
+// Outputs of the sums of n channels, for one window or two, rounded any way.
+[[gnu::noinline]] void Round(const Row& row, uint32_t channel, uint32_t n, uint32_t x, uint32_t windows) {
+  constexpr uint32_t kOrder[] = {0, 1, 2, 4, 7, 6, 5, 3};  // of each eight sums
+  const TflfuseQuantization& q = row.q;
+  const int32_t* sums = SumsOf(row, windows * n);
+  for (uint32_t i = 0; i < n * windows; ++i) {
+    const uint32_t c = channel + i / (8 * windows) * 8 + kOrder[i / (4 * windows) % 2 * 4 + i % 4];
+    row.output[(x + i / 4 % windows) * row.out_channels + c] =
+        Quantized(sums[i], q.multipliers[c], q.shifts[c], q.zero_point, q.clamp_min, q.clamp_max);
+  }
+}
+
 // One window, or two.
 [[gnu::noinline]] void Make(const Row& row, uint32_t x, const Way& way, bool fours) {
   for (uint32_t channel = 0, n = 0; channel < row.n; channel += n) {
@@ -138,10 +154,11 @@ void MakeGathered(const Row& row, uint32_t width, uint32_t elements) {
     uint32_t what = TFLFUSE_DSP_START;
     for (uint32_t at = 0; !walk.AtEnd(); at += way.piece) {
       const Elements elements = Fill(&walk, way, fours, row.room);
-      if (walk.AtEnd()) what = at == 0 ? TFLFUSE_DSP_WHOLE : TFLFUSE_DSP_LAST;
+      if (walk.AtEnd() && !row.any) what = at == 0 ? TFLFUSE_DSP_WHOLE : TFLFUSE_DSP_LAST;
       Multiply(row, row.from + channel, n, x, elements, at, way.lie + what);
       what = TFLFUSE_DSP_MORE;
     }
+    if (row.any) Round(row, row.from + channel, n, x, way.lie == TFLFUSE_DSP_ONE ? 1 : 2);
   }
 }
 
@@ -150,21 +167,18 @@ void MakeGathered(const Row& row, uint32_t width, uint32_t elements) {
   const TflfuseWindow& window = row.window;
   const Runs runs = RunsOf(window);
   const uint32_t elements = (row.pitch + 3) / 4 * 4;
-  const bool fours = runs.length % 4 == 0;
-  if (window.kernel_h * runs.count == 1 && fours) {
-    const Lying all = {window.rows[0], window.inner_begin < window.inner_end ? window.stride : 0};
-    const uint32_t lie = elements <= kWide.piece ? TFLFUSE_DSP_WIDE : TFLFUSE_DSP_ZIPPED;
-    if (elements <= kZipped.piece) return MakeLying(row, 0, width, all, elements, lie);
-    const uint32_t even = width / 2 * 2;
-    for (uint32_t x = 0; x < even; x += 2) Make(row, x, kZippedPieces, true);
-    if (even < width) MakeLying(row, even, 1, {all.first + even * all.stride, 0}, elements, lie);
-    return;
+  const bool fours = runs.length % 4 == 0, lies = fours && window.kernel_h * runs.count == 1 && !row.any;
+  const Lying all = {window.rows[0], window.inner_begin < window.inner_end ? window.stride : 0};
+  if (lies && elements <= kZipped.piece) {
+    return MakeLying(row, 0, width, all, elements, elements <= kWide.piece ? TFLFUSE_DSP_WIDE : TFLFUSE_DSP_ZIPPED);
   }
-  if (elements <= kWide.piece) return MakeGathered(row, width, elements);
-  const Way& two = !fours ? kOddPieces : elements <= kZipped.piece ? kZipped : kZippedPieces;
+  if (elements <= kWide.piece && !row.any) return MakeGathered(row, width, elements);
+  const Way& two = !fours ? kOddPieces : elements <= kZipped.piece && !row.any ? kZipped : kZippedPieces;
+  const Way& one = elements <= kOne.piece && !row.any ? kOne : kOnePieces;
   uint32_t x = 0;
   for (; x + 1 < width; x += 2) Make(row, x, two, fours);
-  if (x < width) Make(row, x, elements <= kOne.piece ? kOne : kOnePieces, fours);
+  if (x == width) return;
+  lies ? MakeLying(row, x, 1, {all.first + x * all.stride, 0}, elements, one.lie) : Make(row, x, one, fours);
 }
 
 }  // namespace
@@ -176,12 +190,13 @@ extern "C" void tflfuse_conv_row(const TflfuseWindow* window, const int8_t* weig
                                  int8_t* output) {
   using namespace tflfuse::dsp;
   const Rounding rounding = RoundingOf(*quantization);
-  if (rounding == Rounding::kAny || out_channels < kEight) {
+  if (out_channels < kEight) {
     return ConvolveAny(*window, weights, *quantization, width, out_channels, output);
   }
   alignas(4) int8_t room[kRoom];
   const uint32_t pitch = window->kernel_h * window->kernel_w * window->channels;
-  Row row = {*window, weights, *quantization, pitch, out_channels, output, room, 0, out_channels / kEight * kEight};
+  Row row = {*window, weights, *quantization,             pitch, out_channels,
+             output,  room,    rounding == Rounding::kAny, 0,     out_channels / kEight * kEight};
   for (;;) {
     MakeChannels(row, width);
     if (row.from + row.n == out_channels) break;

@@ -26,6 +26,14 @@ inline int32_t OddBytes(int32_t word) {
   return halves;
 }
 
+// The halves of sum + these.
+inline int32_t AddEvenBytes(int32_t sum, int32_t word) { return __sxtab16(sum, word); }
+inline int32_t AddOddBytes(int32_t sum, int32_t word) {
+  int32_t halves;
+  __asm__("sxtab16 %0, %1, %2, ror #8" : "=r"(halves) : "r"(sum), "r"(word));
+  return halves;
+}
+
 // low in the low half, high in the high half.
 inline int32_t Pair(int32_t low, int32_t high) {
   int32_t both;

@@ -22,12 +22,8 @@ enum class Rounding {
 };
 
 inline Rounding RoundingOf(const TflfuseQuantization& q) {
-#if defined(TFLITE_SINGLE_ROUNDING) && TFLITE_SINGLE_ROUNDING
-  return Rounding::kAny;
-#else
-  if (q.plain == 0) return Rounding::kAny;
+  if (kRoundsOnce || q.plain == 0) return Rounding::kAny;
   return q.clamp_min == -128 && q.clamp_max == 127 ? Rounding::kSaturate : Rounding::kClamp;
-#endif
 }
 
 // e = halvings + 1. The addend is 2^(e-1) + z * 2^e.
