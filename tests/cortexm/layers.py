@@ -8,8 +8,10 @@ from tests.kernels.planes import random_pads
 from tests.kernels.twin import Geometry, Twin
 
 CONV, DEPTHWISE = "CONV_2D", "DEPTHWISE_CONV_2D"
-ELEMENTS = (1, 2, 3, 4, 5, 7, 8, 12, 60, 63, 64, 65, 68, 100, 127, 128, 129, 130, 196)
-"""Around the four elements in a word, the eight of a turn, the 64 of a piece and several of them."""
+ELEMENTS = (1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 20, 44, 47, 48, 49, 52, 60, 100, 127, 140, 144, 145, 148, 192, 196, 300,
+            600)
+"""Around the four elements in a word and the sixteen of a turn; the 48 that are widened, or gathered with more windows,
+and the 144 that are zipped, whole; pieces of those that are longer."""
 OUTPUTS = (1, 4, 7, 8, 9, 12, 15, 16, 17, 23, 24, 32, 40)
 """Around the eight channels computed together and the sixteen whose sums are kept; others overlap them."""
 WIDTHS = (1, 2, 3, 4, 5, 8, 39, 40, 41, 80, 81, 83)
