@@ -13,7 +13,7 @@ OPERATOR = "TFLFUSE_CHAIN_1"
 MAGIC = 1212368468
 """The bytes TFCH."""
 VERSION = 1
-"""Of this layout."""
+"""Of this layout, which is frozen: whatever changes it gets another operator name."""
 MAX_STAGES = 128
 """Stages in one chain."""
 MAX_VALUES = 144

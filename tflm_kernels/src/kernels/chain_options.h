@@ -9,7 +9,7 @@ namespace tflfuse {
 
 constexpr char kOperator[] = "TFLFUSE_CHAIN_1";
 constexpr uint32_t kMagic = 1212368468u;  // The bytes TFCH.
-constexpr uint32_t kVersion = 1u;  // Of this layout.
+constexpr uint32_t kVersion = 1u;  // Of this layout, which is frozen: whatever changes it gets another operator name.
 constexpr uint32_t kMaxStages = 128u;  // Stages in one chain.
 constexpr uint32_t kMaxValues = 144u;  // Outside tensors and stages together.
 constexpr uint32_t kMaxInputs = 16u;  // Outside tensors of one chain.
