@@ -39,7 +39,7 @@ extern "C" int tflfuse_chain_replay(const uint8_t* options) {
     const uint32_t s = NextStage(chain, &schedule);
     const ValueRecord out = chain.Value(chain.inputs + s);
     FinishRow(chain, &schedule);
-    const uint32_t made = Made(chain, schedule, s);
+    const uint32_t made = Made(chain, done, s);
     if (out.ring_rows == 0 || made <= out.ring_rows) continue;
     if (made - out.ring_rows > FreedRows(chain, schedule, chain.inputs + s)) return 0;
   }

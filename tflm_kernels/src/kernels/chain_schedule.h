@@ -47,28 +47,33 @@ inline uint32_t ClipRow(int32_t row, uint32_t height) {
 }
 
 // Rows of its output that a stage has made.
-inline uint32_t Made(const ChainView& chain, const Schedule& schedule, uint32_t s) {
-  const uint32_t done = schedule.done[s];
-  if (!chain.Accumulates(s)) return done;
-  return done == chain.Height(chain.Input(s)) ? 1 : 0;
+inline uint32_t Made(const ChainView& chain, const uint16_t* done, uint32_t s) {
+  if (!chain.Accumulates(s)) return done[s];
+  return done[s] == chain.Height(chain.Input(s)) ? 1 : 0;
 }
 
-inline bool IsMissing(const ChainView& chain, const Schedule& schedule, uint32_t v, const Rows& rows) {
-  return chain.IsInner(v) && Made(chain, schedule, v - chain.inputs) < ClipRow(rows.end, chain.Height(v));
+// Whether a value lacks rows up to end.
+inline bool IsMissing(const ChainView& chain, const uint16_t* done, uint32_t v, int32_t end) {
+  return chain.IsInner(v) && Made(chain, done, v - chain.inputs) < ClipRow(end, chain.Height(v));
 }
 
 // The stage that is able to make or consume a row, on the way to the one that wants it.
-[[gnu::noinline]] inline uint32_t NextStage(const ChainView& chain, Schedule* schedule) {
-  for (;;) {
-    const uint32_t s = schedule->current;
-    const Rows rows = RowsFor(chain, s, schedule->done[s]);
+[[gnu::noinline]] inline uint32_t NextStage(const ChainView& view, Schedule* schedule) {
+  const ChainView chain = view;  // copies: stores of bytes might change the originals, for all that the compiler knows
+  const uint16_t* const done = schedule->done;
+  uint8_t* const waiting = schedule->waiting;
+  for (uint32_t s = schedule->current;;) {
+    const int32_t end = RowsFor(chain, s, done[s]).end;
     uint32_t missing = chain.Input(s);
-    if (!IsMissing(chain, *schedule, missing, rows)) {
+    if (!IsMissing(chain, done, missing, end)) {
       missing = chain.Other(s);
-      if (missing == kNoValue || !IsMissing(chain, *schedule, missing, rows)) return s;
+      if (missing == kNoValue || !IsMissing(chain, done, missing, end)) {
+        schedule->current = s;
+        return s;
+      }
     }
-    schedule->waiting[missing - chain.inputs] = static_cast<uint8_t>(s);
-    schedule->current = missing - chain.inputs;
+    waiting[missing - chain.inputs] = static_cast<uint8_t>(s);
+    s = missing - chain.inputs;
   }
 }
 
@@ -76,12 +81,12 @@ inline bool IsMissing(const ChainView& chain, const Schedule& schedule, uint32_t
 inline void FinishRow(const ChainView& chain, Schedule* schedule) {
   const uint32_t s = schedule->current;
   ++schedule->done[s];
-  const bool accumulating = chain.Accumulates(s) && Made(chain, *schedule, s) == 0;
+  const bool accumulating = chain.Accumulates(s) && Made(chain, schedule->done, s) == 0;
   if (!accumulating && s != chain.Last()) schedule->current = schedule->waiting[s];
 }
 
 inline bool IsFinished(const ChainView& chain, const Schedule& schedule) {
-  return Made(chain, schedule, chain.Last()) == chain.Height(chain.inputs + chain.Last());
+  return Made(chain, schedule.done, chain.Last()) == chain.Height(chain.inputs + chain.Last());
 }
 
 }  // namespace tflfuse

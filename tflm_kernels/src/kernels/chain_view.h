@@ -42,10 +42,12 @@ struct ChainView {
     return Is(s, Kind::kAdd) ? records[s * kStageRecordBytes + at_StageRecord::other] : kNoValue;
   }
   bool Is(uint32_t s, Kind kind) const { return KindOf(s) == static_cast<uint8_t>(kind); }
+  static constexpr uint32_t Bit(Kind kind) { return 1u << static_cast<uint8_t>(kind); }
+  bool IsOneOf(uint32_t s, uint32_t bits) const { return (bits >> (KindOf(s) & 31u) & 1u) != 0; }
   // Whether a stage takes its input one row at a time and makes a single pixel of it.
-  bool Accumulates(uint32_t s) const { return Is(s, Kind::kMean) || Is(s, Kind::kGlobalAverage); }
+  bool Accumulates(uint32_t s) const { return IsOneOf(s, Bit(Kind::kMean) | Bit(Kind::kGlobalAverage)); }
   bool HasWindow(uint32_t s) const {
-    return Is(s, Kind::kConv) || Is(s, Kind::kDepthwise) || Is(s, Kind::kAveragePool) || Is(s, Kind::kMaxPool);
+    return IsOneOf(s, Bit(Kind::kConv) | Bit(Kind::kDepthwise) | Bit(Kind::kAveragePool) | Bit(Kind::kMaxPool));
   }
   bool Reads(uint32_t s, uint32_t v) const { return Input(s) == v || Other(s) == v; }
 

@@ -5,7 +5,7 @@
 #include <arm_mve.h>
 #include <stdint.h>
 
-#include "dot.h"
+#include "quad.h"
 
 namespace tflfuse {
 
@@ -41,9 +41,9 @@ constexpr uint32_t kNarrow = 16;  // bytes of a window
 // predicate, which GCC 12 cannot be told: not to be inlined.
 [[gnu::noinline]] inline void ConvolveNarrow(const Quad& quad, int32x4_t multiplier, int32x4_t shift, uint32_t width) {
   const mve_pred16_t lanes = vctp8q(quad.length);
-  const int8x16_t w0 = vldrbq_z_s8(quad.weights[0], lanes), w1 = vldrbq_z_s8(quad.weights[1], lanes),
-                  w2 = vldrbq_z_s8(quad.weights[2], lanes), w3 = vldrbq_z_s8(quad.weights[3], lanes);
-  const int32x4_t bias = {quad.bias[0], quad.bias[2], quad.bias[1], quad.bias[3]};
+  const int8x16_t w0 = vldrbq_z_s8(quad.channels.weights[0], lanes), w1 = vldrbq_z_s8(quad.channels.weights[1], lanes),
+                  w2 = vldrbq_z_s8(quad.channels.weights[2], lanes), w3 = vldrbq_z_s8(quad.channels.weights[3], lanes);
+  const int32x4_t bias = {quad.channels.bias[0], quad.channels.bias[2], quad.channels.bias[1], quad.channels.bias[3]};
   const int8_t* windows = quad.windows;
   int8_t* output = quad.output;
   int32x4_t x;

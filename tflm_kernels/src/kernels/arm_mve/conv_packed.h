@@ -2,11 +2,11 @@
 #ifndef TFLFUSE_KERNELS_ARM_MVE_CONV_PACKED_H_
 #define TFLFUSE_KERNELS_ARM_MVE_CONV_PACKED_H_
 
-#include "conv_threes.h"
+#include "conv_quads.h"
 
 namespace tflfuse {
 
-constexpr uint32_t kPacked = 192;      // bytes of windows that are laid side by side
+constexpr uint32_t kPacked = 168;      // bytes of windows that are laid side by side
 constexpr uint32_t kShort = 12;        // bytes of a piece that fills too little of a vector register
 constexpr uint32_t kMost = 3;          // windows that there must be room for
 
@@ -30,7 +30,7 @@ inline bool IsPacked(const TflfuseWindow& window, uint32_t width) {
 }
 
 // n windows from the one at x on, one behind the other.
-inline void Pack(const TflfuseWindow& window, uint32_t x, uint32_t n, int8_t* packed) {
+[[gnu::noinline]] inline void Pack(const TflfuseWindow& window, uint32_t x, uint32_t n, int8_t* packed) {
   const Pieces pieces(window);
   const mve_pred16_t piece = vctp8q(pieces.length);
   const uint32_t pitch = window.kernel_h * pieces.count * pieces.length;
@@ -46,30 +46,25 @@ inline void Pack(const TflfuseWindow& window, uint32_t x, uint32_t n, int8_t* pa
 }
 
 // Where IsPacked, at least four output channels and no clamps but those of int8.
-template <Scaling kScaling>
-[[gnu::noinline]] void ConvolvePacked(const TflfuseWindow& window, const TflfuseQuantization& q, const int8_t* weights,
-                                      uint32_t width, uint32_t out_channels, int8_t* output) {
+[[gnu::noinline]] inline void ConvolvePacked(const TflfuseWindow& window, const TflfuseQuantization& q,
+                                             Scaling scaling, const int8_t* weights, uint32_t width,
+                                             uint32_t out_channels, int8_t* output) {
+  const Convolver convolve = ConvolverOf(scaling, true);
   int8_t packed[kPacked];
   const uint32_t pitch = window.kernel_h * window.kernel_w * window.channels;
   const uint32_t room = kPacked / pitch / 3 * 3, n = width < room ? width : room;
-  Quantizer quantizer;
+  const Line line = {weights, pitch, n, out_channels, nullptr, 0, nullptr};
   Quad quad;
   quad.length = quad.stride = pitch;
   quad.zero_point = q.zero_point;
   quad.pitch = out_channels;
   for (uint32_t at = 0; at < width; at += n) {
-    // The last windows and the last channels begin earlier rather than to be fewer.
+    // The last windows begin earlier rather than to be fewer.
     const uint32_t x = at + n <= width ? at : width - n;
     Pack(window, x, n, packed);
-    for (uint32_t channel = 0; channel < out_channels; channel += kChannels) {
-      const uint32_t first = channel + kChannels <= out_channels ? channel : out_channels - kChannels;
-      SetChannels(weights + first * pitch, pitch, q.bias + first, kChannels, &quad);
-      quad.windows = packed;
-      quad.output = output + x * out_channels + first;
-      quantizer.multiplier = vldrwq_s32(q.multipliers + first);
-      quantizer.shift = vldrbq_s32(q.shifts + first);
-      ConvolveMost<kScaling, true>(n, quantizer, &quad);  // leaves nothing: windows are short
-    }
+    quad.windows = packed;
+    quad.output = output + x * out_channels;
+    convolve(line, q, &quad);
   }
 }
 

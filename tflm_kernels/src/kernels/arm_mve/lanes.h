@@ -26,7 +26,7 @@ constexpr bool kSingleRounding = false;
 inline Scaling ScalingOf(const TflfuseQuantization& q, uint32_t n) {
   if (kSingleRounding) return Scaling::kAny;
   int8_t largest = -128;
-  for (uint32_t at = 0; at < n; at += 16) {
+  for (uint32_t at = 0; at < n && q.plain == 0; at += 16) {
     const mve_pred16_t some = vctp8q(n - at);
     largest = vmaxvq_p_s8(largest, vldrbq_z_s8(q.shifts + at, some), some);
   }
