@@ -23,8 +23,10 @@ SMALLEST_MULTIPLIER = 2.0 ** -31
 """Below 2^-32 TFLM's QuantizeMultiplier makes it zero, bias and all; the scale is raised to stay clear of that."""
 
 POINTS = np.linspace(-3, 3, 1501)
-DENSITY = np.exp(-POINTS ** 2 / 2)[:, None]
-"""A sum of many inputs is close to normal: where to look at it, in standard deviations, and how much each counts."""
+DENSITY = np.exp(-POINTS ** 2 / 2).astype(np.float32).astype(np.float64)[:, None]
+"""A sum of many inputs is close to normal: where to look at it, in standard deviations, and how much each counts.
+
+Rounded to float32, because the last bits of an exponential differ from one machine to the next."""
 
 WORSE = "the result would be further from the real-valued function than the original"
 WORSE_ONE_SCALE = "re-quantizing the weights to one scale would bring the result further from the real-valued function"
@@ -149,7 +151,7 @@ def check_range(fitted: Fitted, inputs: Inputs, out_scale: float, kernel: Kernel
         raise Refused("the accumulator could overflow")
     multiplier = inputs.scale * fitted.scales / out_scale
     shift = np.frexp(multiplier * (1 + 2.0 ** -31))[1]
-    if np.any(shift > (7 if kernel.wide else 30)) or np.any(largest * 2.0 ** np.maximum(shift, 0) >= 2.0 ** 31) \
+    if np.any(shift > (7 if kernel.wide else 30)) or np.any(np.ldexp(largest, np.maximum(shift, 0)) >= 2.0 ** 31) \
             and not kernel.wide or np.any(largest * multiplier >= 2.0 ** 31):
         raise Refused("the output's scale is too small for the kernel's multiplier")
 
