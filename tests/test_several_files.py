@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 from tests.small_models import activation_model, batch_norm_model
 from tflfuse import cli, one_file
@@ -83,6 +84,17 @@ def test_verbose_shows_each_report(models: list[str], out: Path, capsys: Said) -
     assert cli.main([*models, "-o", f"{out}/", "-v", "--no-verify"]) == 0
     said = capsys.readouterr().out
     assert f"{models[0]}:\noperators" in said and f"{models[1]}:\noperators" in said and "chain_runs: " in said
+
+
+def test_any_name_takes_one_line(tmp_path: Path, out: Path, capsys: Said) -> None:
+    names = ["größe 大.tflite", "two\nlines.tflite", "-dash.tflite", os.fsdecode(b"\xff.tflite"), "\x1b[31m.tflite"]
+    for name in names:
+        (tmp_path / name).write_bytes(batch_norm_model())
+    assert cli.main([*(str(tmp_path / name) for name in names), "-o", f"{out}/", "--no-verify"]) == 0
+    said = capsys.readouterr().out
+    assert written(out) == sorted(names) and said.count("\n") == 2 * len(names) + 3 and "\x1b" not in said
+    ends = {cell_len(line[:line.index(" -> ")]) for line in said.splitlines()[-1 - len(names):-1]}
+    assert len(ends) == 1, "columns stand below each other"
 
 
 def test_in_place(models: list[str], tmp_path: Path) -> None:

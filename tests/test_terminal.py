@@ -6,6 +6,7 @@ import pty
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,24 @@ def test_lines_are_wrapped_at_blanks(line: str, width: int, parts: list[str]) ->
 def test_rows_are_what_a_terminal_shows() -> None:
     lines = "", "x" * 20, "x" * 21, "one two three four five six", "大" * 11
     assert [rows(line, 20) for line in lines] == [1, 1, 2, 2, 2]
+
+
+def test_a_report_that_cannot_be_printed_is_exit_2_and_the_files_are_there(folder: Path) -> None:
+    (folder / "other.tflite").write_bytes(activation_model())
+    for arguments in (["in.tflite", "-o", "out/"], ["in.tflite", "other.tflite", "-o", "out/"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([*COMMAND[:3], *arguments, "--no-verify"], cwd=folder, stdout=full,
+                                  stderr=subprocess.PIPE, text=True)
+        assert done.returncode == 2 and "the report cannot be printed: No space left on device" in done.stderr
+    assert {path.name for path in (folder / "out").iterdir()} == {"in.tflite", "other.tflite"}
+
+
+def test_without_an_error_output_errors_do_not_get_into_the_report(folder: Path) -> None:
+    program = ["sh", "-c", 'exec "$@" 2>&-', "sh", *COMMAND[:3], "missing.tflite", "out.tflite"]
+    done = subprocess.run(program, cwd=folder, stdout=subprocess.PIPE)
+    assert (done.returncode, done.stdout) == (2, b"")
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    done = subprocess.run([*COMMAND[:3], "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, f"tflfuse {version('tflfuse')}\n")

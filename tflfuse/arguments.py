@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NoReturn
@@ -27,6 +27,9 @@ FOR_ONE_FILE = ("json", "report", "resolver", "c_array", "sketch")
 """Options that name what is written beside one OUT."""
 
 
+Add = Callable[..., argparse.Action]
+
+
 class Parser(argparse.ArgumentParser):
     """Says what is wrong with the arguments in one line."""
 
@@ -46,35 +49,45 @@ def parser() -> argparse.ArgumentParser:
                         "then there may be several IN")
     p.add_argument("--jobs", metavar="N", type=a_count, default=processors(),
                    help="how many of several files at a time (default: one for each processor)")
-    p.add_argument("--builtin-only", action="store_true", help="use no custom operators: the result runs anywhere")
-    p.add_argument("--exact", action="store_true", help="only steps that keep every output the same bits")
-    p.add_argument("--keep-dynamic", action="store_true", help="keep open (batch) dimensions open")
-    p.add_argument("--no-memory-plan", action="store_true", help="leave it to TFLM where tensors lie in the arena")
-    p.add_argument("--explain", action="store_true", help="show every step and every refusal, write nothing")
-    p.add_argument("--lower", action="store_true", help="only turn fused operators back into builtin ones")
-    p.add_argument("--check", action="store_true",
-                   help="write nothing: prove that the first file, a fused one, was made of the second, its original")
-    proof = p.add_mutually_exclusive_group()
-    proof.add_argument("--verify", metavar="N", type=a_count, default=4,
-                       help="random inputs to compare the outputs on, besides the extreme ones (default 4)")
-    proof.add_argument("--no-verify", action="store_true", help="do not run the models")
-    p.add_argument("--json", metavar="FILE", type=Path, help="write the whole report here")
-    p.add_argument("--report", metavar="FILE.html", type=Path,
-                   help="write a page to look at in a browser: the arena over time, what was fused, traffic, proof")
-    p.add_argument("--arena", metavar="BYTES", type=a_count,
-                   help="of what fits into this arena (of the 64-bit interpreter, the line 'arena'), make the model\n"
-                        "that moves fewest bytes; exit 4 if nothing fits; needs the model to be run")
-    p.add_argument("--resolver", metavar="FILE.h", type=Path,
-                   help="write a resolver with exactly the operators of OUT, for TFLM's MicroInterpreter")
-    p.add_argument("--c-array", metavar="FILE.cc", type=Path,
-                   help="write OUT as a C++ array too, and beside it FILE.h with its length and its arena size")
-    p.add_argument("--sketch", metavar="DIR", type=Path,
-                   help="write an Arduino sketch that runs OUT; a sketch that is there keeps its .ino file")
-    voice = p.add_mutually_exclusive_group()
-    voice.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
-    voice.add_argument("-v", "--verbose", action="store_true", help="print every step, refusal and place in the arena")
-    p.add_argument("--version", action="version", version=f"tflfuse {installed_version()}")
+    p.add_argument("--version", action="version", version=f"tflfuse {installed_version()}",
+                   help="show which version this is")
+    what_is_done(p.add_argument_group("what is done").add_argument)
+    what_is_written(p.add_argument_group("what else is written").add_argument)
+    proof = p.add_argument_group("proof")
+    runs = proof.add_mutually_exclusive_group()
+    runs.add_argument("--verify", metavar="N", type=a_count, default=4,
+                      help="random inputs to compare the outputs on, besides the extreme ones (default 4)")
+    runs.add_argument("--no-verify", action="store_true", help="do not run the models")
+    proof.add_argument("--check", action="store_true",
+                       help="write nothing: prove that the first file, a fused one, was made of the second")
+    voice = p.add_argument_group("what is printed").add_mutually_exclusive_group()
+    voice.add_argument("-q", "--quiet", action="store_true", help="nothing but errors")
+    voice.add_argument("-v", "--verbose", action="store_true", help="every step, refusal and place in the arena")
     return p
+
+
+def what_is_done(add: Add) -> None:
+    add("--builtin-only", action="store_true", help="use no custom operators: the result runs anywhere")
+    add("--exact", action="store_true", help="only steps that keep every output the same bits")
+    add("--keep-dynamic", action="store_true", help="keep open (batch) dimensions open")
+    add("--no-memory-plan", action="store_true", help="leave it to TFLM where tensors lie in the arena")
+    add("--arena", metavar="BYTES", type=a_count,
+        help="of what fits into this arena (of the 64-bit interpreter, the line 'arena'), make the\n"
+             "model that moves fewest bytes; exit 4 if nothing fits; needs the model to be run")
+    add("--explain", action="store_true", help="show every step and every refusal, write nothing")
+    add("--lower", action="store_true", help="only turn fused operators back into builtin ones")
+
+
+def what_is_written(add: Add) -> None:
+    add("--sketch", metavar="DIR", type=Path,
+        help="an Arduino sketch that runs OUT; a sketch that is there keeps its .ino file")
+    add("--c-array", metavar="FILE.cc", type=Path,
+        help="OUT as a C++ array, and beside it FILE.h with its length and its arena size")
+    add("--resolver", metavar="FILE.h", type=Path,
+        help="a resolver with exactly the operators of OUT, for TFLM's MicroInterpreter")
+    add("--report", metavar="FILE.html", type=Path,
+        help="a page to look at in a browser: the arena over time, what was fused, traffic, proof")
+    add("--json", metavar="FILE", type=Path, help="the whole report as data")
 
 
 def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:

@@ -13,7 +13,7 @@ from .arguments import parsed
 from .check import check
 from .errors import TflfuseError
 from .proof import Differs
-from .terminal import Spinner, columns, fail, say
+from .terminal import Spinner, columns, fail, one_line, say
 from .workers import Workers
 
 
@@ -61,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
 def run_several(args: argparse.Namespace) -> int:
     """The highest of the files' exit codes."""
     found: list[several_files.Outcome] = []
+    code = 0
     try:
         several_files.check(args)
         with Workers(args.jobs) as workers, Spinner(shown=not args.quiet) as progress:
@@ -68,21 +69,22 @@ def run_several(args: argparse.Namespace) -> int:
             for outcome in several_files.outcomes(args, workers):
                 found.append(outcome)
                 with progress.aside():
-                    tell(args, outcome)
+                    code = max(code, tell(args, outcome))
                 progress(f"{len(found)} of {len(args.pairs)} files")
     except (OSError, TflfuseError) as error:
         return fail(*one_file.failure(error, args.folder))
     except KeyboardInterrupt:
         return fail(130, f"interrupted; what is in {args.folder} is whole")
-    code = 0 if args.quiet else say("\n".join(["", *several_files.table(found, columns())]), wrap=False)
-    return max(code, *(outcome.code for outcome in found))
+    if args.quiet:
+        return code
+    return max(code, say("\n".join(["", *several_files.table(found, columns())]), wrap=False))
 
 
-def tell(args: argparse.Namespace, found: several_files.Outcome) -> None:
-    """What became of one of several files."""
+def tell(args: argparse.Namespace, found: several_files.Outcome) -> int:
+    """What became of one of several files; its exit code."""
     if found.code:
-        fail(found.code, found.said)
-    elif args.verbose:
-        say(f"{found.source}:\n{found.text}\n")
-    elif not args.quiet:
-        say(f"{found.source}: {found.said}")
+        return fail(found.code, found.said)
+    if args.quiet:
+        return 0
+    name = one_line(str(found.source))
+    return say(f"{name}:\n{found.text}\n" if args.verbose else f"{name}: {found.said}")

@@ -14,6 +14,7 @@ from .errors import TflfuseError
 from .files import written_whole
 from .report import Report
 from .summary import outputs
+from .terminal import one_line
 from .workers import Died, Workers
 
 SHORTEST_NAME = 20
@@ -141,12 +142,12 @@ def table(found: Sequence[Outcome], room: int | None = None) -> list[str]:
 
 def row(found: Outcome) -> tuple[str, ...]:
     """The cells of a file."""
-    f = found.figures
+    f, name = found.figures, one_line(found.source.name)
     if f is None:
-        return found.source.name, *[""] * 6, f"exit {found.code}"
+        return name, *[""] * 6, f"exit {found.code}"
     operators, size = f"{f.operators[0]:,} -> {f.operators[1]:,}", f"{f.size[1]:,}"
     arena = f"{f.arena[0]:,} -> {f.arena[1]:,}" if f.arena else "not known"
-    return (found.source.name, operators, size, change(f.size), arena, change(f.arena), change(f.moved), f.outputs)
+    return (name, operators, size, change(f.size), arena, change(f.arena), change(f.moved), f.outputs)
 
 
 def change(numbers: tuple[int, int] | None) -> str:

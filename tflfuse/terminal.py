@@ -103,7 +103,13 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
+def one_line(text: str) -> str:
+    """With escapes for the ends of lines too."""
+    return visible(text).replace("\n", "\\n")
+
+
 def fail(code: int, message: str) -> int:
     """Say what went wrong in one line; the exit code."""
-    print("tflfuse: " + visible(" ".join(message.split())), file=sys.stderr)
+    if sys.stderr is not None:
+        print("tflfuse: " + visible(" ".join(message.split())), file=sys.stderr)
     return code
