@@ -34,8 +34,8 @@ class Memory:
     def lines(self) -> Iterator[str]:
         """The plan and every place."""
         yield (f"memory plan, {HOW[self.plan.origin]}: tensors and rows take {self.plan.head:,} bytes of the arena; "
-               f"by TFLM's own plan they would take {self.plan.greedy:,}")
-        yield from (f"at {p.offset:>9,}: {p.size:>9,} bytes, used {p.first} to {p.last}: {name_of(p)}"
+               f"by TFLM's own plan they would take {self.plan.greedy:,}; step 1 is the first operator that runs")
+        yield from (f"at {p.offset:>9,}: {p.size:>9,} bytes, from step {p.first} to {p.last}: {name_of(p)}"
                     for p in self.plan.places)
 
     def in_the_way(self) -> dict[str, Any]:

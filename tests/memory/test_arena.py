@@ -101,7 +101,7 @@ def test_the_report_says_where_everything_lies(tmp_path: Path, capsys: pytest.Ca
     assert scratch and all(b["first"] == b["last"] for b in scratch)
     assert max(b["offset"] + b["size"] for b in found["buffers"]) == found["head"]
     said = capsys.readouterr().out
-    assert f"-> {found['after']['device']:,} bytes" in said and "used 0 to 1: 't0'" in said
+    assert f"-> {found['after']['device']:,} bytes" in said and "from step 0 to 1: 't0'" in said
 
 
 def test_no_memory_plan_leaves_it_to_tflm(tmp_path: Path) -> None:
