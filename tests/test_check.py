@@ -221,6 +221,18 @@ def test_every_option_is_told() -> None:
         assert certificate is not None and certificate.rewrites == (options,)
 
 
+def test_steps_that_were_left_out_are_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def settled(model: bytes, **options: object) -> tuple[object]:
+        asked.append((model, options))
+        return (asked,)
+
+    monkeypatch.setattr("tflfuse.check.settled", settled)
+    assert rewritten(b"model", Rewrite(exact=True, left_out=1)) is asked  # type: ignore[comparison-overlap]
+    assert asked == [(b"model", {"exact": True, "keep_dynamic": False, "memory_plan": True, "arena": None})]
+
+
 def test_renumbered_it_is_still_proved(fused: bytes) -> None:
     other = changed(fused, renumber)
     assert other != fused and difference_of(other, fused) is None

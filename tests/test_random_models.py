@@ -90,7 +90,7 @@ def test_a_wrong_stage_is_found(runner: Quick, monkeypatch: pytest.MonkeyPatch) 
     assert any((v.failure or "").startswith("fused:") for v in verdicts)
 
 
-def test_a_crash_of_the_interpreter_is_told(runner: Quick) -> None:
+def test_what_the_interpreter_cannot_load_is_told(runner: Quick) -> None:
     model = flatbuffer.read(case_of(0).data)
     outcome = runner.run("TFLM", flatbuffer.write(model)[:40], [])
     assert outcome.error is not None
