@@ -19,6 +19,7 @@ import pytest
 import yaml
 
 from tests import readme
+from tests.cortexm import meter
 from tests.packages import test_cmake
 from tests.packages.building import PACK, run
 
@@ -147,6 +148,17 @@ def bench_peers(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert all(f"\n| {name} | " in text for name in script["MODELS"])
 
 
+def bench_cortexm(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """tests/cortexm/test_bench.py runs it on a model; here its options, and that it starts."""
+    if meter.missing() is not None:
+        pytest.skip(str(meter.missing()))
+    script = os.fspath(PROJECT / "scripts/bench_cortexm")
+    offered = run([sys.executable, script, "--help"])
+    assert all(option in offered for option in re.findall(r"--[\w-]+", command))
+    done = subprocess.run([sys.executable, script, "nowhere.tflite"], capture_output=True, text=True)
+    assert done.returncode == 2 and "nowhere.tflite" in done.stderr
+
+
 def cmake(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a project with a target that stands for TFLM."""
     filled = command.replace("<this folder>", os.fspath(PACK)).replace("<the target that is TFLM>", "tflm")
@@ -184,6 +196,7 @@ INSTEAD: dict[str, Instead] = {
     "pip install ai-edge-litert": Instead(NETWORK, names_dependencies),
     "pip install --upgrade tflite": Instead(NETWORK, names_dependencies),
     "python examples/train_and_fuse.py build/stripes": Instead("trains for a minute", training.on_few_images),
+    "scripts/bench_cortexm": Instead("takes minutes for some models", bench_cortexm),
     "scripts/bench_peers": Instead("takes minutes for all models", bench_peers),
     "scripts/demo": Instead("sets up a virtual environment first, from the network", demo),
     "scripts/test": Instead("sets up a virtual environment first, and runs this test", whole_suite),
@@ -200,3 +213,9 @@ INSTEAD: dict[str, Instead] = {
     "CONFIG_TENSORFLOW_LITE_MICRO=y": Instead(ELSEWHERE, zephyr),
     "CONFIG_TFLFUSE=y": Instead(ELSEWHERE, zephyr),
 }
+
+
+def instead_of(command: str) -> Instead | None:
+    """What is run in place of a command; a script stands there with any options."""
+    first = command.removeprefix("python ").split()[0]
+    return INSTEAD.get(command) or (INSTEAD.get(first) if first.startswith("scripts/") else None)

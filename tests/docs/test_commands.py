@@ -13,7 +13,7 @@ from tests.converted import DATA
 from tests.readme import updated
 from tflfuse import fuse
 
-from .instead import INSTEAD
+from .instead import INSTEAD, instead_of
 from .markdown import FILES, PROJECT, commands
 
 MODEL = DATA / "squeeze_excite_open_batch.tflite"
@@ -44,10 +44,11 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("command", SHOWN)
 def test_a_command_does_what_it_says(command: str, folder: Path, tmp_path: Path,
                                      monkeypatch: pytest.MonkeyPatch) -> None:
-    if command in INSTEAD:
+    instead = instead_of(command)
+    if instead is not None:
         aside = tmp_path / "aside"
         aside.mkdir()
-        INSTEAD[command].check(command, aside, monkeypatch)
+        instead.check(command, aside, monkeypatch)
         return
     words = shlex.split(command)
     ours = words[:3] == ["python", "-m", "tflfuse"] or words[0] == "tflfuse"
