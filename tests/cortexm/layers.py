@@ -1,6 +1,8 @@
 """Layers at the edges of what the kernels for the DSP instructions do together."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from tests.kernels.pair import Pair
@@ -16,6 +18,10 @@ OUTPUTS = (1, 4, 7, 8, 9, 12, 15, 16, 17, 23, 24, 32, 40)
 """Around the eight channels computed together and the sixteen whose sums are kept; others overlap them."""
 WIDTHS = (1, 2, 3, 4, 5, 8, 39, 40, 41, 80, 81, 83)
 """Pairs of windows, and strips of depthwise sums."""
+CHANNELS = (1, 3, 4, 5, 8, 15, 16, 17, 33)
+"""Around the lanes of 32 bits and of 8 in a vector, for what goes channel by channel."""
+LARGE = (73, 70)
+"""A plane of more pixels than can be divided by with a product of 32 bits."""
 SPREADS = (1.0, 1.0, 1.0, 1.0, 1e-7, 1e-4, 0.02, 50.0, 1e6, 1e9)
 """Mostly ordinary multipliers; left shifts, shifts to nothing."""
 ACTIVATIONS = ("NONE", "NONE", "RELU", "RELU6")
@@ -57,8 +63,41 @@ def addition(rng: np.random.Generator, n: int, one_scale: bool) -> Pair:
     return twin.pair()
 
 
+def pool(rng: np.random.Generator, channels: int, kernel: tuple[int, int], kind: str) -> Pair:
+    twin = Twin(rng)
+    x = twin.input(kernel[0] + int(rng.integers(0, 2)), kernel[1] + int(rng.integers(0, 4)), channels)
+    padding, stride = str(rng.choice(["SAME", "VALID"])), (1, int(rng.integers(1, 3)))
+    twin.pool(x, kind, kernel, stride, padding, str(rng.choice(ACTIVATIONS)))
+    return twin.pair()
+
+
+def mean(rng: np.random.Generator, channels: int, plane: tuple[int, int]) -> Iterator[Pair]:
+    """Rounded to the nearest; scaled, to the left too."""
+    twin = Twin(rng)
+    twin.global_average(twin.input(*plane, channels), str(rng.choice(ACTIVATIONS)))
+    yield twin.pair()
+    twin = Twin(rng)
+    twin.mean(twin.input(*plane, channels), float(rng.choice([1.0, 0.02, 50.0])))
+    yield twin.pair()
+
+
+def constants(rng: np.random.Generator, channels: int) -> Iterator[Pair]:
+    """A product and a sum of a row and one constant pixel."""
+    twin = Twin(rng)
+    twin.multiply(twin.input(2, 3, channels), twin.random_int8(channels), str(rng.choice(ACTIVATIONS)))
+    yield twin.pair()
+    twin = Twin(rng)
+    twin.add_constant(twin.input(2, 3, channels), twin.random_int8(channels), str(rng.choice(ACTIVATIONS)))
+    yield twin.pair()
+
+
 def edges(rng: np.random.Generator) -> list[Pair]:
     pairs = [convolution(rng, elements, out, int(rng.choice(WIDTHS[:6]))) for elements in ELEMENTS for out in OUTPUTS]
     pairs += [depthwise(rng, int(rng.choice([1, 2, 3, 4, 5, 8, 9])), width, kernel)
               for width in WIDTHS for kernel in ((3, 3), (3, 3), (3, 3), (5, 5), (7, 7), (1, 4), (3, 2), (2, 3))]
-    return pairs + [addition(rng, n, k == 0) for n in (1, 2, 3, 4, 5, 64, 65) for k in range(4)]
+    pairs += [addition(rng, n, k == 0) for n in (1, 2, 3, 4, 5, 64, 65) for k in range(4)]
+    for channels in CHANNELS:
+        pairs += [pool(rng, channels, kernel, kind)
+                  for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D") for kernel in ((1, 1), (2, 2), (3, 2), (1, 7))]
+        pairs += [*mean(rng, channels, (3, 5)), *mean(rng, channels, (1, 1)), *constants(rng, channels)]
+    return [*pairs, *mean(rng, 5, LARGE)]

@@ -1,5 +1,9 @@
 #include "add_constant_row.h"
 
+#include "backend.h"
+
+#ifndef TFLFUSE_HAS_ADD_CONSTANT_ROW
+
 #include "add_scaled.h"
 
 extern "C" void tflfuse_add_constant_row(const TflfuseAdd* add, const int8_t* a, const int32_t* b, uint32_t width,
@@ -13,3 +17,5 @@ extern "C" void tflfuse_add_constant_row(const TflfuseAdd* add, const int8_t* a,
     }
   }
 }
+
+#endif  // TFLFUSE_HAS_ADD_CONSTANT_ROW

@@ -1,5 +1,9 @@
 #include "average_pixel.h"
 
+#include "backend.h"
+
+#ifndef TFLFUSE_HAS_AVERAGE_PIXEL
+
 #include "average.h"
 #include "requantize.h"
 
@@ -8,3 +12,5 @@ extern "C" void tflfuse_average_pixel(const int32_t* sums, int32_t count, int32_
   using namespace tflfuse;
   for (uint32_t c = 0; c < channels; ++c) output[c] = Clamp(Average(sums[c], count), clamp_min, clamp_max);
 }
+
+#endif  // TFLFUSE_HAS_AVERAGE_PIXEL

@@ -1,5 +1,9 @@
 #include "average_pool_row.h"
 
+#include "backend.h"
+
+#ifndef TFLFUSE_HAS_AVERAGE_POOL_ROW
+
 #include "average.h"
 #include "pool_columns.h"
 #include "requantize.h"
@@ -23,3 +27,5 @@ extern "C" void tflfuse_average_pool_row(const TflfusePool* pool, uint32_t width
     }
   }
 }
+
+#endif  // TFLFUSE_HAS_AVERAGE_POOL_ROW

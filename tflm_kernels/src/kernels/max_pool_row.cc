@@ -1,5 +1,9 @@
 #include "max_pool_row.h"
 
+#include "backend.h"
+
+#ifndef TFLFUSE_HAS_MAX_POOL_ROW
+
 #include <string.h>
 
 #include "pool_columns.h"
@@ -20,3 +24,5 @@ extern "C" void tflfuse_max_pool_row(const TflfusePool* pool, uint32_t width, in
     for (uint32_t c = 0; c < p.channels; ++c) output[c] = Clamp(output[c], p.clamp_min, p.clamp_max);
   }
 }
+
+#endif  // TFLFUSE_HAS_MAX_POOL_ROW

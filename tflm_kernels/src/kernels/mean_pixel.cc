@@ -1,5 +1,9 @@
 #include "mean_pixel.h"
 
+#include "backend.h"
+
+#ifndef TFLFUSE_HAS_MEAN_PIXEL
+
 #include "requantize.h"
 
 extern "C" void tflfuse_mean_pixel(const TflfuseMean* mean, const int32_t* sums, uint32_t channels, int8_t* output) {
@@ -10,3 +14,5 @@ extern "C" void tflfuse_mean_pixel(const TflfuseMean* mean, const int32_t* sums,
     output[c] = Quantized(WrappingAdd(sums[c], negated), m.multiplier, m.shift, m.zero_point, m.clamp_min, m.clamp_max);
   }
 }
+
+#endif  // TFLFUSE_HAS_MEAN_PIXEL

@@ -1,5 +1,9 @@
 #include "mul_constant_row.h"
 
+#include "backend.h"
+
+#ifndef TFLFUSE_HAS_MUL_CONSTANT_ROW
+
 #include "requantize.h"
 
 extern "C" void tflfuse_mul_constant_row(const TflfuseMul* mul, const int8_t* a, const int32_t* b, uint32_t width,
@@ -13,3 +17,5 @@ extern "C" void tflfuse_mul_constant_row(const TflfuseMul* mul, const int8_t* a,
     }
   }
 }
+
+#endif  // TFLFUSE_HAS_MUL_CONSTANT_ROW
