@@ -25,11 +25,11 @@
 #define CHANNEL STACK("76")  // and next
 #define BIAS STACK("84")     // and multipliers
 #define SHIFTS STACK("92")   // and doubled
-#define OUTPUT STACK("100")
-#define WINDOWS STACK("104")  // and stride
-#define PADDED STACK("112")
-#define UPPER_PADDING STACK("116")  // and lower
-#define UPPER_KEPT STACK("124")     // and lower
+#define OUTPUT STACK("100")  // and upwards
+#define WINDOWS STACK("108")  // and stride
+#define PADDED STACK("116")
+#define UPPER_PADDING STACK("120")  // and lower
+#define UPPER_KEPT STACK("128")     // and lower
 
 #define LABEL(name) ".thumb_func\n" name ":\n"
 
@@ -109,14 +109,26 @@
   "str r8, [lr], #4\n"
 
 // r4 twice the bias, r5 multiplier, r6 addend, r7 halvings; r2 output, r3 pitch.
-#define ROUND(x)                      \
+#define ROUND(x, away, to)            \
   "add " x ", r4, " x ", lsl #1\n"    \
-  "smmlar r9, " x ", r5, r6\n"        \
-  "add r9, r9, " x ", asr #31\n"      \
+  "smmlar r9, " x ", r5, r6\n" away   \
   "asr r9, r9, r7\n"                  \
   "ssat r9, #8, r9, asr #1\n"         \
-  "strb r9, [r2]\n"                   \
-  "add r2, r2, r3\n"
+  "strb r9, " to "\n"
+#define AWAY(x) "add r9, r9, " x ", asr #31\n"  // halves of negative numbers go away from zero
+#define NOT_AWAY(x) ""
+
+// An odd number enters with one.
+#define ROUNDS(away)                                                                       \
+  "bpl 6f\n"                                                                               \
+  "ldr r8, [r0], #4\n" ROUND("r8", away("r8"), "[r2]") "add r2, r2, r3\n"                 \
+  "cmp r0, r12\n"                                                                          \
+  "beq 7f\n"                                                                               \
+  "6: ldrd r8, r10, [r0], #8\n"                                                            \
+  ROUND("r8", away("r8"), "[r2]") ROUND("r10", away("r10"), "[r2, r3]")                    \
+  "add r2, r2, r3, lsl #1\n"                                                               \
+  "cmp r0, r12\n"                                                                          \
+  "bne 6b\n"
 
 __asm__(
     ".syntax unified\n.thumb\n"
@@ -185,19 +197,16 @@ __asm__(
     "lsl r4, r4, #1\n"
     "mvn r7, r7\n"
     "lsl r6, r6, r7\n"
-    "ldr r2, " OUTPUT "\n"
+    "ldrd r2, r8, " OUTPUT "\n"
     "add r2, r2, r10\n"
     "mov r0, sp\n"
     "ldr r3, " PITCH "\n"
-    "sub r8, r12, r0\n"
-    "lsls r8, r8, #29\n"
-    "bpl 6f\n"
-    "ldr r8, [r0], #4\n" ROUND("r8")
-    "cmp r0, r12\n"
-    "beq 7f\n"
-    "6: ldrd r8, r10, [r0], #8\n" ROUND("r8") ROUND("r10")
-    "cmp r0, r12\n"
-    "bne 6b\n"
+    "sub r9, r12, r0\n"
+    "cmp r8, #0\n"
+    "bne 8f\n"
+    "lsls r9, r9, #29\n" ROUNDS(AWAY)
+    "b 7f\n"
+    "8: lsls r9, r9, #29\n" ROUNDS(NOT_AWAY)
 
     "7: ldr r8, " CHANNEL "\n"
     "adds r8, r8, #1\n"

@@ -49,7 +49,8 @@ struct Row {
   uint32_t out_channels;
   int8_t* output;
   int8_t* room;
-  bool any;  // rounding
+  bool any;          // rounding
+  uint32_t upwards;  // as dot.h names it
   uint32_t from;
   uint32_t n;
 };
@@ -77,8 +78,9 @@ int32_t* SumsOf(const Row& row, uint32_t n) {
   int8_t* output = row.output + x * row.out_channels + behind;
   int32_t* sums = SumsOf(row, mode < TFLFUSE_DSP_ONE ? 2 * n : n);
   tflfuse_dsp_dot(e.begin, e.end, row.weights + channel * row.pitch + at, row.pitch, row.q.bias + behind,
-                   -static_cast<int32_t>(n), row.q.multipliers + behind, row.q.shifts + behind, output,
-                   output + row.out_channels, sums, 2 * row.q.zero_point + 1, nullptr, 0, 0, 0, e.fours, mode);
+                  -static_cast<int32_t>(n), row.q.multipliers + behind, row.q.shifts + behind, output,
+                  output + row.out_channels, sums, 2 * row.q.zero_point + 1, nullptr, 0, 0, 0, e.fours,
+                  mode + row.upwards);
 }
 
 // Pairs of windows from the one at x on.
@@ -86,9 +88,9 @@ void MultiplyPairs(const Row& row, uint32_t x, uint32_t pairs, const Lying& lyin
   const uint32_t behind = row.from + row.n, bytes = (lie == TFLFUSE_DSP_WIDE ? 4 : 2) * elements;
   int8_t* output = row.output + x * row.out_channels + behind;
   tflfuse_dsp_dot(row.room, row.room + bytes, row.weights + row.from * row.pitch, row.pitch, row.q.bias + behind,
-                   -static_cast<int32_t>(row.n), row.q.multipliers + behind, row.q.shifts + behind, output,
-                   output + row.out_channels, nullptr, 2 * row.q.zero_point + 1, lying.first, lying.stride,
-                   2 * row.out_channels, pairs, elements / 4, lie + TFLFUSE_DSP_ROW);
+                  -static_cast<int32_t>(row.n), row.q.multipliers + behind, row.q.shifts + behind, output,
+                  output + row.out_channels, nullptr, 2 * row.q.zero_point + 1, lying.first, lying.stride,
+                  2 * row.out_channels, pairs, elements / 4, lie + TFLFUSE_DSP_ROW + row.upwards);
 }
 
 // So many windows from the one at x on.
@@ -115,16 +117,12 @@ void MakeGathered(const Row& row, uint32_t width, uint32_t elements) {
 // The next elements, a piece of them at most.
 [[gnu::noinline]] Elements Fill(Walk* walk, const Way& way, bool fours, int8_t* room) {
   uint32_t n = 0;
-  if (way.lie == TFLFUSE_DSP_ONE) {
-    n = Collect(walk, way.piece, room, nullptr);
-    return {room, room + n, n / 4};
-  }
   int8_t* to = room;
-  if (!fours) {
-    int8_t *a = room + 4 * way.piece, *b = a + way.piece;
+  const bool one = way.lie == TFLFUSE_DSP_ONE;
+  if (one || !fours) {
+    int8_t *a = one ? room : room + 4 * way.piece, *b = one ? nullptr : a + way.piece;
     n = Collect(walk, way.piece, a, b);
-    to = Widen(a, b, n, room);
-    return {room, to, n / 4};
+    return {room, one ? a + n : Widen(a, b, n, room), n / 4};
   }
   while (n < way.piece && !walk->AtEnd()) {
     const Part part = walk->Take(way.piece - n);
@@ -134,15 +132,17 @@ void MakeGathered(const Row& row, uint32_t width, uint32_t elements) {
   return {room, to, n / 4};
 }
 
-// Outputs of the sums of n channels, for one window or two, rounded any way.
+[[gnu::noinline]] int8_t RoundAny(const TflfuseQuantization& q, uint32_t channel, int32_t sum) {
+  return Quantized(sum, q.multipliers[channel], q.shifts[channel], q.zero_point, q.clamp_min, q.clamp_max);
+}
+
+// Outputs of the sums of n channels, for one window or two.
 [[gnu::noinline]] void Round(const Row& row, uint32_t channel, uint32_t n, uint32_t x, uint32_t windows) {
-  constexpr uint32_t kOrder[] = {0, 1, 2, 4, 7, 6, 5, 3};  // of each eight sums
-  const TflfuseQuantization& q = row.q;
+  static constexpr uint8_t kOrder[] = {0, 1, 2, 4, 7, 6, 5, 3};  // of each eight sums of a window
   const int32_t* sums = SumsOf(row, windows * n);
-  for (uint32_t i = 0; i < n * windows; ++i) {
-    const uint32_t c = channel + i / (8 * windows) * 8 + kOrder[i / (4 * windows) % 2 * 4 + i % 4];
-    row.output[(x + i / 4 % windows) * row.out_channels + c] =
-        Quantized(sums[i], q.multipliers[c], q.shifts[c], q.zero_point, q.clamp_min, q.clamp_max);
+  for (uint32_t i = 0; i < windows * n; ++i) {
+    const uint32_t four = i / 4, c = channel + four / (2 * windows) * 8 + kOrder[four / windows % 2 * 4 + i % 4];
+    row.output[(x + four % windows) * row.out_channels + c] = RoundAny(row.q, c, sums[i]);
   }
 }
 
@@ -195,8 +195,9 @@ extern "C" void tflfuse_conv_row(const TflfuseWindow* window, const int8_t* weig
   }
   alignas(4) int8_t room[kRoom];
   const uint32_t pitch = window->kernel_h * window->kernel_w * window->channels;
-  Row row = {*window, weights, *quantization,             pitch, out_channels,
-             output,  room,    rounding == Rounding::kAny, 0,     out_channels / kEight * kEight};
+  const uint32_t upwards = RoundsUpwards(*quantization) ? TFLFUSE_DSP_UPWARDS : 0;
+  Row row = {*window, weights, *quantization, pitch, out_channels, output, room, rounding == Rounding::kAny, upwards,
+             0, out_channels / kEight * kEight};
   for (;;) {
     MakeChannels(row, width);
     if (row.from + row.n == out_channels) break;

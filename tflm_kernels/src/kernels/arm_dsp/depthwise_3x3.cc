@@ -6,6 +6,7 @@
 
 #include "channels_3x3.h"
 #include "clamp_bytes.h"
+#include "rounding.h"
 
 namespace tflfuse {
 namespace dsp {
@@ -52,9 +53,9 @@ extern "C" void tflfuse_dsp_depthwise_3x3(const TflfuseWindow* window, const int
           multiplier == 1 ? top + end : top + end / multiplier - 1, static_cast<int32_t>(r.rows[1] - r.rows[0]),
           static_cast<int32_t>(r.rows[2] - r.rows[0]), window->dilation << 16, weights + end, all,
           -static_cast<int32_t>(together), multiplier == 1 ? ~0u : 0, q.bias + end, q.multipliers + end, q.shifts + end,
-          2 * q.zero_point + 1, output + from * all + end, to - from, window->stride == window->dilation ? 1 : 2,
-          r.padded, Pair(r.padding[0], r.padding[1]), Pair(r.padding[2], r.padding[2]), r.kept[0] | r.kept[1] << 16,
-          r.kept[2] | r.kept[2] << 16);
+          2 * q.zero_point + 1, output + from * all + end, RoundsUpwards(q), to - from,
+          window->stride == window->dilation ? 1 : 2, r.padded, Pair(r.padding[0], r.padding[1]),
+          Pair(r.padding[2], r.padding[2]), r.kept[0] | r.kept[1] << 16, r.kept[2] | r.kept[2] << 16);
     }
     from = to;
   }

@@ -38,6 +38,7 @@
 #define COUNT "[sp, #124]"
 #define FOURS "[sp, #128]"
 #define MODE "[sp, #132]"
+
 #define LABEL(name) ".thumb_func\n" name ":\n"
 
 // A channel's word of weights by the elements of both windows.
@@ -76,10 +77,17 @@
   "bne " name "\n"         \
   "ldr pc, " BEHIND "\n"
 
-// A mode: where it begins, sums up the first and the second set, puts them away, goes behind the last channels; its
-// loop, and the code bytes of a four there.
-#define A_MODE(first, begin, behind, over, loop, bytes) \
-  ".word " first ", " begin "_1, " begin "_2, " behind ", " over ", " loop ", " bytes ", 0\n"
+// A mode: where it begins, sums up the first and the second set, puts them away, rounded as usual or upwards, goes
+// behind the last channels; its loop, and the code bytes of a four there.
+#define A_MODE(first, begin, behind, upwards, over, loop, bytes) \
+  ".word " first ", " begin "_1, " begin "_2, " behind ", " over ", " loop ", " bytes ", " upwards "\n"
+#define MODES(loop, bytes, of)                                                                                \
+  A_MODE(of "from_bias_1", of "from_bias", of "keep", of "keep", "dot_return", loop, bytes)                   \
+  A_MODE(of "load_sums_1", of "load_sums", of "keep", of "keep", "dot_return", loop, bytes)                   \
+  A_MODE(of "take_sums_1", of "take_sums", of "round", of "round_up", "dot_return", loop, bytes)              \
+  A_MODE(of "from_bias_1", of "from_bias", of "round", of "round_up", "dot_return", loop, bytes)
+#define ROWS(loop, bytes, lie) \
+  A_MODE("dot_row_" lie, "dot_from_bias", "dot_round", "dot_round_up", "dot_next_" lie, loop, bytes)
 
 // The sums r4-r7 from the bias.
 #define BIAS_HERE                             \
@@ -121,18 +129,22 @@
 #define KEEP_SUMS(sums) "ldr r3, " SUMS "\n stm r3!, {" sums "}\n str r3, " SUMS "\n"
 
 // With the multiplier r12, the halvings lr and the addend r1.
-#define ROUND(x)                 \
+#define ROUND_AWAY(x)            \
   "lsl " x ", " x ", #1\n"       \
   "smmlar r3, " x ", r12, r1\n"  \
   "add r3, r3, " x ", asr #31\n" \
   "asr r3, r3, lr\n"             \
   "ssat " x ", #8, r3, asr #1\n"
+#define ROUND_UP(x)              \
+  "lsl " x ", " x ", #1\n"       \
+  "smmlar r3, " x ", r12, r1\n"  \
+  "asr r3, r3, lr\n"             \
+  "ssat " x ", #8, r3, asr #1\n"
 
-// A channel's sum, and what else is to be rounded like it.
-#define CHANNEL(x, other, multiplier, doubled) \
-  "ldr r12, [r0, #" multiplier "]\n"           \
-  "lsl r1, " doubled ", lr\n"                  \
-  ROUND(x) other
+// A channel's parameters, and what rounds its sums.
+#define CHANNEL(rounded, multiplier, doubled) \
+  "ldr r12, [r0, #" multiplier "]\n"             \
+  "lsl r1, " doubled ", lr\n" rounded
 #define HALVINGS(rotation) "uxtb lr, r2" rotation "\n"
 
 // r0 the multipliers, r2 the shifts of the eight channels at hand.
@@ -144,25 +156,25 @@
   "add r2, r2, r3\n"
 #define ROUND_1(a, b, c, d, then, doubled)             \
   "ldrsb lr, [r2]\n mvn lr, lr\n"                      \
-  CHANNEL("r4", a, "0", "r1") then                     \
+  CHANNEL(a, "0", "r1") then                     \
   "ldr r2, [r2, #1]\n mvn r2, r2\n"                    \
-  HALVINGS("") CHANNEL("r5", b, "4", doubled)          \
-  HALVINGS(", ror #8") CHANNEL("r6", c, "8", doubled)  \
-  HALVINGS(", ror #24") CHANNEL("r7", d, "16", doubled)
+  HALVINGS("") CHANNEL(b, "4", doubled)          \
+  HALVINGS(", ror #8") CHANNEL(c, "8", doubled)  \
+  HALVINGS(", ror #24") CHANNEL(d, "16", doubled)
 #define ROUND_2(a, b, c, d, then, doubled)             \
   "ldrsb lr, [r2, #3]\n mvn lr, lr\n"                  \
-  CHANNEL("r7", d, "12", "r1") then                    \
+  CHANNEL(d, "12", "r1") then                    \
   "ldr r2, [r2, #4]\n mvn r2, r2\n"                    \
-  HALVINGS(", ror #8") CHANNEL("r6", c, "20", doubled) \
-  HALVINGS(", ror #16") CHANNEL("r5", b, "24", doubled) \
-  HALVINGS(", ror #24") CHANNEL("r4", a, "28", doubled)
+  HALVINGS(", ror #8") CHANNEL(c, "20", doubled) \
+  HALVINGS(", ror #16") CHANNEL(b, "24", doubled) \
+  HALVINGS(", ror #24") CHANNEL(a, "28", doubled)
 // Both windows' outputs of the first channel share a register, so that the doubled zero point has one.
 #define SHARE(x, y) "pkhbt " x ", " x ", " y ", lsl #16\n ldr " y ", " DOUBLED "\n"
-#define ROUND_TWO_1 \
-  PARAMETERS ROUND_1(ROUND("r8"), ROUND("r9"), ROUND("r10"), ROUND("r11"), SHARE("r4", "r8"), "r8")
-#define ROUND_TWO_2 \
-  PARAMETERS ROUND_2(ROUND("r8"), ROUND("r9"), ROUND("r10"), ROUND("r11"), SHARE("r7", "r11"), "r11")
-#define ROUND_ONE(set) PARAMETERS "mov r8, r1\n" set("", "", "", "", "", "r8")
+#define ROUND_TWO_1(R)                                                                                  \
+  PARAMETERS ROUND_1(R("r4") R("r8"), R("r5") R("r9"), R("r6") R("r10"), R("r7") R("r11"), SHARE("r4", "r8"), "r8")
+#define ROUND_TWO_2(R)                                                                                  \
+  PARAMETERS ROUND_2(R("r4") R("r8"), R("r5") R("r9"), R("r6") R("r10"), R("r7") R("r11"), SHARE("r7", "r11"), "r11")
+#define ROUND_ONE(set, R) PARAMETERS "mov r8, r1\n" set(R("r4"), R("r5"), R("r6"), R("r7"), "", "r8")
 
 #define BYTES_1(p, b, c, d) "strb " b ", [" p ", #1]\n strb " c ", [" p ", #2]\n strb " d ", [" p ", #4]\n"
 #define BYTES_2(p, a, b, c) "strb " a ", [" p ", #7]\n strb " b ", [" p ", #6]\n strb " c ", [" p ", #5]\n"
@@ -246,7 +258,8 @@ __asm__(
     LABEL("dot_take_sums_1") TAKE_SUMS(TWO) SUM_1
     LABEL("dot_take_sums_2") TAKE_SUMS(TWO) SUM_2
     LABEL("dot_keep") KEEP_SUMS(TWO) BY_SET("", NEXT)
-    LABEL("dot_round") BY_SET(ROUND_TWO_1 STORE_TWO_1, ROUND_TWO_2 STORE_TWO_2 NEXT)
+    LABEL("dot_round") BY_SET(ROUND_TWO_1(ROUND_AWAY) STORE_TWO_1, ROUND_TWO_2(ROUND_AWAY) STORE_TWO_2 NEXT)
+    LABEL("dot_round_up") BY_SET(ROUND_TWO_1(ROUND_UP) STORE_TWO_1, ROUND_TWO_2(ROUND_UP) STORE_TWO_2 NEXT)
 
     LABEL("dot_one_from_bias_1") BIAS_1 SUM_ONE(SUM_1)
     LABEL("dot_one_from_bias_2") BIAS_2 SUM_ONE(SUM_2)
@@ -255,7 +268,9 @@ __asm__(
     LABEL("dot_one_take_sums_1") TAKE_SUMS(ONE) SUM_ONE(SUM_1)
     LABEL("dot_one_take_sums_2") TAKE_SUMS(ONE) SUM_ONE(SUM_2)
     LABEL("dot_one_keep") KEEP_SUMS(ONE) BY_SET("", NEXT)
-    LABEL("dot_one_round") BY_SET(ROUND_ONE(ROUND_1) STORE_ONE_1, ROUND_ONE(ROUND_2) STORE_ONE_2 NEXT)
+    LABEL("dot_one_round_up")  // not worth code of its own
+    LABEL("dot_one_round") BY_SET(ROUND_ONE(ROUND_1, ROUND_AWAY) STORE_ONE_1,
+                                  ROUND_ONE(ROUND_2, ROUND_AWAY) STORE_ONE_2 NEXT)
 
     LABEL("dot_row_wide") NEXT_ELEMENTS(WIDEN)
     LABEL("dot_row_zipped") NEXT_ELEMENTS(ZIP)
@@ -267,10 +282,13 @@ __asm__(
     "push {r0-r3}\n"
     "push {r4-r11, lr}\n"
     "sub sp, #" LOCALS "\n"
-    "ldr r1, " MODE "\n"
+    "ldr r9, " MODE "\n"
+    "and r1, r9, #31\n"
     "ldr r2, =dot_modes\n"
     "add r1, r2, r1, lsl #5\n"
-    "ldm r1, {r1-r7}\n"
+    "ldm r1, {r1-r8}\n"
+    "tst r9, #32\n"
+    "it ne\n movne r4, r8\n"
     "ldr r8, " FOURS "\n"
     "rsb r8, r8, #0\n"
     "and r8, r8, #3\n"
@@ -289,20 +307,9 @@ __asm__(
 
     ".balign 4\n"
     "dot_modes:\n"
-    A_MODE("dot_from_bias_1", "dot_from_bias", "dot_keep", "dot_return", "dot_wide", WIDE_BYTES)
-    A_MODE("dot_load_sums_1", "dot_load_sums", "dot_keep", "dot_return", "dot_wide", WIDE_BYTES)
-    A_MODE("dot_take_sums_1", "dot_take_sums", "dot_round", "dot_return", "dot_wide", WIDE_BYTES)
-    A_MODE("dot_from_bias_1", "dot_from_bias", "dot_round", "dot_return", "dot_wide", WIDE_BYTES)
-    A_MODE("dot_row_wide", "dot_from_bias", "dot_round", "dot_next_wide", "dot_wide", WIDE_BYTES)
-    A_MODE("dot_from_bias_1", "dot_from_bias", "dot_keep", "dot_return", "dot_zipped", ZIPPED_BYTES)
-    A_MODE("dot_load_sums_1", "dot_load_sums", "dot_keep", "dot_return", "dot_zipped", ZIPPED_BYTES)
-    A_MODE("dot_take_sums_1", "dot_take_sums", "dot_round", "dot_return", "dot_zipped", ZIPPED_BYTES)
-    A_MODE("dot_from_bias_1", "dot_from_bias", "dot_round", "dot_return", "dot_zipped", ZIPPED_BYTES)
-    A_MODE("dot_row_zipped", "dot_from_bias", "dot_round", "dot_next_zipped", "dot_zipped", ZIPPED_BYTES)
-    A_MODE("dot_one_from_bias_1", "dot_one_from_bias", "dot_one_keep", "dot_return", "dot_one", ONE_BYTES)
-    A_MODE("dot_one_load_sums_1", "dot_one_load_sums", "dot_one_keep", "dot_return", "dot_one", ONE_BYTES)
-    A_MODE("dot_one_take_sums_1", "dot_one_take_sums", "dot_one_round", "dot_return", "dot_one", ONE_BYTES)
-    A_MODE("dot_one_from_bias_1", "dot_one_from_bias", "dot_one_round", "dot_return", "dot_one", ONE_BYTES)
+    MODES("dot_wide", WIDE_BYTES, "dot_") ROWS("dot_wide", WIDE_BYTES, "wide")
+    MODES("dot_zipped", ZIPPED_BYTES, "dot_") ROWS("dot_zipped", ZIPPED_BYTES, "zipped")
+    MODES("dot_one", ONE_BYTES, "dot_one_")
     ".popsection\n");
 
 #endif  // TFLFUSE_ARM_DSP

@@ -25,6 +25,7 @@ enum {
   TFLFUSE_DSP_WIDE = 0,
   TFLFUSE_DSP_ZIPPED = 5,
   TFLFUSE_DSP_ONE = 10,
+  TFLFUSE_DSP_UPWARDS = 32,
 };
 
 /* elements .. end: those of the windows, fours of them at least once, in one of three ways:
@@ -36,7 +37,8 @@ enum {
  * or at least 2^30; shifts, int8, negative; first and second, the outputs of each window, int8. sums: int32
  * [channels][windows], in an order of their own. doubled: 2 * zero point + 1. For rows: window: the elements of the
  * first; stride: bytes from one to the next; step: bytes from a pair's outputs to those of the next; count: of pairs.
- * fours: of elements of a window. mode: how they lie and what becomes of the products, added. All lie on the stack in
+ * fours: of elements of a window. mode: how they lie and what becomes of the products, added;
+ * with TFLFUSE_DSP_UPWARDS, where RoundsUpwards of rounding.h is true. All lie on the stack in
  * this order. */
 void tflfuse_dsp_dot(const void* elements, const void* end, const int8_t* weights, uint32_t pitch, const int32_t* bias,
                      int32_t channels, const int32_t* multipliers, const int8_t* shifts, int8_t* first, int8_t* second,

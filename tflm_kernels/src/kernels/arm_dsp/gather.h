@@ -36,7 +36,7 @@ inline void CopyRun(const int8_t* from, uint32_t n, int8_t* to) {
 }
 
 // The next elements of a window, or of two, a piece of them at most; zeros fill the last four. How many there are then.
-inline uint32_t Collect(Walk* walk, uint32_t piece, int8_t* a, int8_t* b) {
+[[gnu::always_inline]] inline uint32_t Collect(Walk* walk, uint32_t piece, int8_t* a, int8_t* b) {
   uint32_t n = 0;
   while (n < piece && !walk->AtEnd()) {
     const Part part = walk->Take(piece - n);

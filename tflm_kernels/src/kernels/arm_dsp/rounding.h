@@ -26,6 +26,10 @@ inline Rounding RoundingOf(const TflfuseQuantization& q) {
   return q.clamp_min == -128 && q.clamp_max == 127 ? Rounding::kSaturate : Rounding::kClamp;
 }
 
+// Where what lies below the zero point becomes the smallest output, as behind a RELU, negative sums need not be rounded
+// away from zero: rounded upwards, they are at most the zero point too.
+inline bool RoundsUpwards(const TflfuseQuantization& q) { return q.clamp_min >= q.zero_point; }
+
 // e = halvings + 1. The addend is 2^(e-1) + z * 2^e.
 struct Scale {
   int32_t multiplier;
