@@ -56,8 +56,8 @@ def set_bytes(tensor: Tensor, values: Array) -> None:
     tensor.buffer = Buffer(np.frombuffer(values.tobytes(), np.uint8))
 
 
-def convolution_record(model: Model) -> StageRecord:
-    options = fused_operators(model)[0].custom_options
+def convolution_record(model: Model, position: int = 0) -> StageRecord:
+    options = fused_operators(model)[position].custom_options
     assert options is not None
     header = Header.unpack(options.tobytes())
     begin = Header.SIZE + (header.inputs + header.stages) * ValueRecord.SIZE
@@ -72,6 +72,10 @@ def flip(model: Model, at: int) -> None:
         tensor = operator.inputs[-1]
         assert tensor is not None
         set_bytes(tensor, values)
+
+
+def flip_a_weight_of_the_last(model: Model) -> None:
+    flip(model, convolution_record(model, -1).weights + 5)
 
 
 def flip_a_weight(model: Model) -> None:
@@ -241,6 +245,7 @@ def test_renumbered_it_is_still_proved(fused: bytes) -> None:
 
 @pytest.mark.parametrize("change, reason", [
     (flip_a_weight, "a Convolution, has other weights"),
+    (flip_a_weight_of_the_last, r"#2 .*a Convolution, has other weights"),
     (flip_a_bias, "a Convolution, has other bias"),
     (move_a_zero_point, "the quantization of 't7' is another one"),
     (swap_operators, "its inputs are described otherwise"),

@@ -55,17 +55,18 @@ class _Pair:
 
     def differences(self) -> Iterator[str]:
         yield from self.of_tensors("the inputs", self.a.inputs, self.b.inputs)
-        for number, (x, y) in enumerate(zip_longest(self.a.operators, self.b.operators)):
-            if x is None or y is None or x.name != y.name:
-                mine, theirs = ("nothing" if o is None else o.name for o in (x, y))
+        for number, (mine, theirs) in enumerate(zip_longest(_names(self.a), _names(self.b), fillvalue="nothing")):
+            if mine != theirs:
                 yield f"operator #{number} is {mine} instead of {theirs}"
                 return
+        pairs = list(zip(self.a.operators, self.b.operators, strict=True))
+        for x, y in pairs:  # first the stages, because fused operators have all their constants in one tensor
+            yield from _of_fused(x, y) if x.name == CUSTOM else ()
+        for x, y in pairs:
             yield from self.of_operators(x, y)
         yield from self.of_tensors("the outputs", self.a.outputs, self.b.outputs)
 
     def of_operators(self, x: Operator, y: Operator) -> Iterator[str]:
-        if x.name == CUSTOM:
-            yield from _of_fused(x, y)
         if _options(x) != _options(y):
             yield f"{x.label}: its options differ"
         yield from self.of_tensors(x.label, x.inputs, y.inputs)
@@ -100,6 +101,10 @@ def _of_tensors(x: Tensor, y: Tensor) -> Iterator[str]:
         yield "the sparsity"
     if x.arena_offset != y.arena_offset:
         yield "the place in the arena"
+
+
+def _names(graph: Subgraph) -> list[str]:
+    return [operator.name for operator in graph.operators]
 
 
 def _options(operator: Operator) -> list[Any]:
