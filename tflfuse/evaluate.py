@@ -71,6 +71,7 @@ def mover(*names: str, data: slice = slice(0, 1)) -> Callable[[Evaluator], Evalu
 
 
 def integers(array: Array) -> tuple[int, ...]:
+    require(array.dtype.kind in "iu", f"positions or sizes are given as {array.dtype}")
     return tuple(int(i) for i in array.reshape(-1))
 
 

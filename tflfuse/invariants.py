@@ -5,6 +5,7 @@ import math
 
 from .errors import BadModel
 from .ir import BUILTIN_OF_NAME, DTYPE, NAME_OF_TYPE, Model, Operator, Signature, Subgraph, Tensor, shown
+from .options import check_options
 
 MOST_ELEMENTS = 2 ** 31 - 1
 """Of one tensor: sizes are 32 bits wide on the device."""
@@ -74,6 +75,7 @@ def _check_operands(operator: Operator, own: set[Tensor], subgraphs: int) -> Non
     for tensor in (*operator.inputs, *operator.outputs, *(operator.intermediates or ())):
         if tensor is not None and tensor not in own:
             raise BadModel(f"{operator.label} uses {tensor.label}, which is not among its subgraph's tensors")
+    check_options(operator)
     for options in (operator.options, operator.options_2):
         for name, value in () if options is None else options.values.items():
             if name.endswith(("subgraph", "subgraph_index")) and not 0 <= value < subgraphs:

@@ -203,6 +203,13 @@ class Tensor:
         array.flags.writeable = False
         return array
 
+    def integers(self) -> tuple[int, ...]:
+        """The constant's numbers, flat: a shape, axes, a permutation; refused where it is no constant of integers."""
+        array = self.array()
+        if array.dtype.kind not in "iu":
+            raise Refused(f"the numbers are {array.dtype}, not integers", at=self)
+        return tuple(array.reshape(-1).tolist())
+
     def real(self) -> Array:
         """The constant as float64 of its shape, dequantized where it is quantized."""
         values = self.array().astype(np.float64)
@@ -212,6 +219,8 @@ class Tensor:
         if not self.is_quantized or q is None or q.scale is None:
             raise Refused("an integer constant has no scale", at=self)
         scale, zeros = q.scale.astype(np.float64), q.zeros
+        if not np.isfinite(scale).all():
+            raise Refused("the scale is not a positive number", at=self)
         if len(scale) > 1:
             axis = q.quantized_dimension if values.ndim > 1 else 0  # a rank-1 bias may claim axis 3
             if axis >= values.ndim or values.shape[axis] != len(scale):

@@ -18,6 +18,8 @@ ALIGNMENT = 16
 NEVER = -1
 SUBGRAPHS_OF = {"IF": ("then_subgraph_index", "else_subgraph_index"), "CALL_ONCE": ("init_subgraph_index",),
                 "WHILE": ("cond_subgraph_index", "body_subgraph_index")}
+MOST_NESTED, MOST_SCOPES = 64, 100_000
+"""Subgraphs that call each other in a row, and operators run: subgraphs that each call the next twice double the time."""
 OWN_MEMORY = frozenset({"VAR_HANDLE"})
 """Operators whose output lies in memory of their own."""
 
@@ -98,6 +100,8 @@ class _Marker:
     def subgraph(self, number: int) -> None:
         if number in self.entered or not 0 <= number < len(self.model.subgraphs):
             raise Refused("the subgraphs call each other in a circle, or one that is not there")
+        if len(self.entered) == MOST_NESTED:
+            raise Refused(f"subgraphs call each other more than {MOST_NESTED} deep")
         self.entered.append(number)
         graph = self.model.subgraphs[number]
         self.mark([t for t in graph.inputs], True, True)
@@ -108,6 +112,8 @@ class _Marker:
         self.entered.pop()
 
     def operator(self, operator: Operator) -> None:
+        if self.scope > MOST_SCOPES:
+            raise Refused(f"subgraphs call each other so often that more than {MOST_SCOPES:,} operators run")
         start = self.scopes[operator] = self.scope
         self.mark(operator.outputs, True, False)
         for name in SUBGRAPHS_OF.get(operator.name, ()):

@@ -19,6 +19,9 @@ from .plan import View
 SHARES_PLACE = frozenset({"RESHAPE"})
 """Operators whose kernel does nothing where input and output lie at the same place."""
 
+MOST_WRITTEN = 2 ** 31
+"""Bytes of a head whose offsets 32 bits hold: those of a larger one are not written."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -62,7 +65,7 @@ def plan(model: Model) -> MemoryPlan:
     own = greedy(requests, [ONLINE] * len(requests))
     offsets = greedy(requests, wanted)
     origin = "written"
-    if head(requests, offsets) >= head(requests, own):
+    if head(requests, offsets) >= min(head(requests, own), MOST_WRITTEN):
         offsets, origin = own, "interpreter"
     return made(life, offsets, head(requests, own), problem, origin)
 

@@ -43,13 +43,15 @@ def quantize_multiplier(real: Any) -> tuple[Array, Array]:
     multiplier: int32 in [2 ** 30, 2 ** 31), or 0 where real is 0 or below about 2 ** -32 (its shift is 0 then); for a
     negative real, minus that. shift: int32, positive to the left. Refused where the shift is above 30.
     """
+    if not np.all(np.isfinite(real)):
+        raise Refused("a scale is not finite")
     fraction, exponent = np.frexp(np.asarray(real, np.float64))
     fixed, shift = rounded(fraction * float(1 << 31)).astype(np.int64), exponent.astype(np.int64)
     full = fixed == 1 << 31
     fixed, shift = np.where(full, fixed // 2, fixed), np.where(full, shift + 1, shift)
     tiny = shift < -31
     fixed, shift = np.where(tiny, 0, fixed), np.where(tiny, 0, shift)
-    if not np.all(np.isfinite(real)) or np.any(shift > MOST_LEFT):
+    if np.any(shift > MOST_LEFT):
         raise Refused("the scales are too far apart for 32-bit arithmetic")
     return fixed.astype(np.int32), shift.astype(np.int32)
 
@@ -115,7 +117,7 @@ def quantized(number: float, scale: float, zero_point: int) -> int:
 
 def steps_of(number: float, scale: float) -> int | None:
     """round(number / scale), divided in float32, halves away from zero; None where that leaves 32 bits."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         steps = float(rounded(np.float32(number) / np.float32(scale)))
     return int(steps) if INT32_MIN <= steps <= INT32_MAX else None
 
@@ -127,7 +129,9 @@ def convolution_multipliers(input_scale: float, weight_scales: Any, output_scale
 
 def dense_multiplier(input_scale: float, weight_scale: float, output_scale: float) -> tuple[int, int]:
     """Of a FULLY_CONNECTED with one weight scale: the product of the scales is rounded to float32."""
-    return quantize_one(float(np.float32(input_scale) * np.float32(weight_scale)) / output_scale)
+    with np.errstate(over="ignore"):  # what is not finite then is refused
+        product = float(np.float32(input_scale) * np.float32(weight_scale))
+    return quantize_one(product / output_scale)
 
 
 @dataclass(frozen=True)
@@ -151,9 +155,10 @@ def add_parameters(scale: float, other: float, output: float) -> AddParameters:
 def sub_parameters(scale: float, other: float, output: float) -> AddParameters:
     """SUB's; as ADD's, but every quotient is rounded to float32."""
     a, b, out = np.float32(scale), np.float32(other), np.float32(output)
-    twice = np.float32(2) * max(a, b)
-    return _smaller_than_one(float(a / twice), float(b / twice),
-                             float(twice / (np.float32(1 << ADD_LEFT_SHIFT) * out)))
+    with np.errstate(all="ignore"):  # what is not finite then is refused
+        twice = np.float32(2) * max(a, b)
+        ratios = a / twice, b / twice, twice / (np.float32(1 << ADD_LEFT_SHIFT) * out)
+    return _smaller_than_one(*map(float, ratios))
 
 
 def _smaller_than_one(a: float, b: float, out: float) -> AddParameters:

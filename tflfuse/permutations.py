@@ -7,6 +7,6 @@ from .pattern import require
 
 def permutation(perm: Tensor) -> tuple[int, ...]:
     """The axes of the input in the order of the output; refused where the constant is no permutation."""
-    axes = tuple(int(a) for a in perm.array().reshape(-1))
+    axes = perm.integers()
     require(sorted(axes) == list(range(len(axes))), "the operand is no permutation", at=perm)
     return axes

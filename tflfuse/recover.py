@@ -7,6 +7,7 @@ once more; among the neighbours of product / input scale one was the file's. Wha
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,12 +16,13 @@ from tflite import ActivationFunctionType as Activation
 
 from .errors import Refused
 from .ir import Array
-from .numerics import (INT8_MAX, INT8_MIN, AddParameters, activation_range, add_parameters, dense_multiplier,
-                       quantize_multiplier, scaled_addend, sub_parameters)
+from .numerics import (ADD_LEFT_SHIFT, INT8_MAX, INT8_MIN, AddParameters, activation_range, add_parameters,
+                       dense_multiplier, quantize_multiplier, scaled_addend, sub_parameters)
 
 NEIGHBOURS = 4
 TINY = 2.0 ** -34
 """Below what QuantizeMultiplier takes for 0."""
+LARGEST = float(np.finfo(np.float32).max)
 MOST_STEPS = INT8_MAX - INT8_MIN
 
 
@@ -38,7 +40,7 @@ def activation_for(low: int, high: int, scale: float, zero_point: int) -> int:
 def weight_scales(input_scale: float, output_scale: float, multipliers: Array, shifts: Array) -> Array | None:
     """float32 [channels], from which a convolution computes these multipliers; None where there are none."""
     real = np.where(multipliers == 0, TINY, multipliers * 2.0 ** (shifts.astype(np.float64) - 31))
-    scales = (real * output_scale / input_scale).astype(np.float32)
+    scales = np.minimum(real * output_scale / input_scale, LARGEST).astype(np.float32)
     found = np.zeros(len(scales), bool)
     result = scales.copy()
     for candidate in _neighbours(scales):
@@ -63,9 +65,12 @@ def addend(parameters: AddParameters, input_scale: float, output_scale: float,
     if p.input_multiplier == 1 << 30 and p.input_shift == 0:  # 1/2: the constant's scale is not the larger
         real = TINY if p.other_multiplier == 0 else p.other_multiplier * 2.0 ** (p.other_shift - 31)
         estimate = 2 * input_scale * real
-    else:
-        real = TINY if p.input_multiplier == 0 else p.input_multiplier * 2.0 ** (p.input_shift - 31)
-        estimate = input_scale / (2 * real)
+    elif p.input_multiplier:
+        estimate = input_scale / (2 * p.input_multiplier * 2.0 ** (p.input_shift - 31))
+    elif p.multiplier:  # next to the constant nothing is left of the input: what the sum is scaled with tells
+        estimate = p.multiplier * 2.0 ** (p.shift - 31) * output_scale * 2 ** (ADD_LEFT_SHIFT - 1)
+    else:  # nor is anything left of the constant: its scale lies in the middle between the two
+        estimate = math.sqrt(input_scale * output_scale * 2.0 ** (ADD_LEFT_SHIFT - 2))
     makers: tuple[tuple[str, Any, int], ...] = (("ADD", add_parameters, 1), ("SUB", sub_parameters, -1))
     for name, parameters_of, sign in makers:
         scale = _first(estimate, lambda s: bool(parameters_of(input_scale, s, output_scale) == p))  # noqa: B023
@@ -113,7 +118,7 @@ def _neighbours(scales: Array) -> Iterator[Array]:
 
 def _first(estimate: float, fits: Callable[[float], bool]) -> float | None:
     """The float32 number nearest to the estimate that fits."""
-    for candidate in _neighbours(np.array([estimate], np.float32)):
+    for candidate in _neighbours(np.array([min(estimate, LARGEST)], np.float32)):
         scale = float(candidate[0])
         try:
             if scale > 0 and fits(scale):

@@ -28,7 +28,7 @@ def stated_shape(reshape: Operator) -> tuple[int, ...] | None:
     """What a RESHAPE's constant operand, or its options where it has no operand, say; None where neither does."""
     operand = reshape.input(1)
     if operand is not None:
-        return tuple(int(d) for d in operand.array().reshape(-1)) if operand.is_constant else None
+        return operand.integers() if operand.is_constant else None
     stated = reshape.option("new_shape", None)
     return None if stated is None else tuple(int(d) for d in stated)
 

@@ -47,8 +47,8 @@ class TableReader:
         self.size = size
         self.notes: list[str] = []
         self.end = 0
-        # Without sharing a table or an int32 takes four bytes or more: more of them than bytes means that shared
-        # tables multiply.
+        # Without sharing a table takes eight bytes or more with the offset that leads to it, and an int32 four: more
+        # of them than fit means that shared tables multiply.
         self._budget = size
         self._bytes = np.frombuffer(data, np.uint8)
         self._layouts: dict[tuple[int, str], _Layout] = {}
@@ -63,7 +63,7 @@ class TableReader:
         return self._read(self._target(0, "the file's root"), spec("Model"))
 
     def _read(self, at: int, kind: Spec) -> Table:
-        self._spend(1)
+        self._spend(8)
         layout = self._layout(at, kind)
         if at + layout.size > self.size:
             raise BadModel(f"{kind.kind} at byte {at} reaches beyond the end of the file")
@@ -148,7 +148,7 @@ class TableReader:
         width = field.dtype.itemsize
         start, count = self._extent(at, field, width)
         if field.dtype.char == "i":  # shapes and operands, which become Python objects
-            self._spend(count)
+            self._spend(4 * count)
         if count * width < WORTH_SHARING:
             return self._view(start, count * width, field.dtype)
         key = start, field.dtype.char

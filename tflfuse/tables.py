@@ -75,8 +75,11 @@ def table(program: Program, scale: float, zero_point: int) -> Array:
         if step.name not in FUNCTIONS:
             raise Refused(f"TFLM has no int8 {step.name} of one number")
         operands = [_constant(step) if o == CONSTANT else values[o] for o in step.operands]
-        result = np.broadcast_to(FUNCTIONS[step.name](step, *operands), (256,)).astype(np.int64)
-        values.append(Operand(result, step.scale, step.zero_point))
+        with np.errstate(over="ignore", invalid="ignore"):
+            result = np.broadcast_to(FUNCTIONS[step.name](step, *operands), (256,))
+        if not np.isfinite(result).all():
+            raise Refused(f"the scales are too far apart for TFLM's {step.name}")
+        values.append(Operand(result.astype(np.int64), step.scale, step.zero_point))
     return values[-1].q.astype(np.int8)
 
 

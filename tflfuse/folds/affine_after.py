@@ -31,7 +31,9 @@ def affine_after(m: Match) -> Replacement:
     for producer in (m.conv, *(s.operator for s in steps[:-1])):
         require_no_clamp(producer.outputs[0], producer)
     gain, offset = composed(steps)
-    weights, bias = conv.real_weights() * gain[:, None], conv.real_bias() * gain + offset
+    weights, bias = conv.real_weights(), conv.real_bias()
+    require_finite(weights, bias)
+    weights, bias = weights * gain[:, None], bias * gain + offset
     require_finite(weights, bias)
     last = steps[-1].operator
     if conv.is_float:

@@ -36,8 +36,9 @@ def affine_before(m: Match) -> Replacement:
     gain, offset = composed(steps)
     require_border(conv, offset)
     gains, offsets = (over_weights(conv, values) for values in (gain, offset))
-    weights = conv.real_weights() * gains
-    bias = conv.real_bias() + (conv.real_weights() * offsets).sum(1)
+    weights, bias = conv.real_weights(), conv.real_bias()
+    require_finite(weights, bias)
+    weights, bias = weights * gains, bias + (weights * offsets).sum(1)
     require_finite(weights, bias)
     if conv.is_float:
         return replace_by(conv.rebuilt(x, conv.out, m.conv.activation, weights, bias), exact=False)

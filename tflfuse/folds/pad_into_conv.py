@@ -27,7 +27,7 @@ def pad_into_conv(m: Match) -> Replacement:
     require(all(d >= 0 for d in (x.shape_signature or x.shape)[1:]), "the size of its input is not known", at=pad)
     check_value(m)
     check_weights(conv)
-    amounts = m.amounts.array().reshape(4, 2)
+    amounts = np.reshape(m.amounts.integers(), (4, 2))
     require(bool((amounts >= 0).all()), "an amount of padding is negative", at=pad)
     require(not amounts[[0, 3]].any(), "it pads batches or channels", at=pad)
     padding = padding_for(conv, x, amounts)
