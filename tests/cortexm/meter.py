@@ -34,6 +34,16 @@ def total(counts: Iterable[Counts]) -> Counts:
     return reduce(Counts.__add__, counts, Counts())
 
 
+@dataclass(frozen=True)
+class Share:
+    """What something costs. lowest: address on the stack that it stored to. code: bytes of the instructions that it
+    executed, each counted once."""
+
+    counts: Counts
+    lowest: int
+    code: int
+
+
 @dataclass
 class Span:
     """Between two marks. stages: by number, the rows that each made or, where it accumulates, consumed, and the cost.
@@ -41,8 +51,12 @@ class Span:
     What the executor does before the first row counts for that row; what it does behind the last is in no stage.
     """
 
-    counts: Counts
-    stages: dict[int, tuple[int, Counts]] = field(default_factory=dict)
+    share: Share
+    stages: dict[int, tuple[int, Share]] = field(default_factory=dict)
+
+    @property
+    def counts(self) -> Counts:
+        return self.share.counts
 
 
 @dataclass(frozen=True)
@@ -85,7 +99,7 @@ def measure(cpu: str, harness: Path, image: Path, plugin: Path, out: Path) -> Me
     board = BOARDS[cpu]
     symbols = symbols_of(harness)
     marks = next(address for address, name in symbols if name == "marks")
-    options = {"marks": marks, "ram": board.ram, "top": board.ram + board.ram_bytes}
+    options = {"marks": marks, "ram": board.ram, "top": board.ram + board.ram_bytes, "code": board.code}
     arguments = ",".join(f"{name}={value:#x}" for name, value in options.items())
     outcome = emulator.run(cpu, harness, image, "-plugin", f"{plugin},{arguments},out={out}")
     return Measured(*parsed(out.read_text(), symbols), outcome.stack)
@@ -98,13 +112,18 @@ def parsed(text: str, symbols: Sequence[tuple[int, str]]) -> tuple[list[Span], C
     for line in text.splitlines():
         match line.split():
             case ["span", *numbers]:
-                spans.append(Span(Counts(*map(int, numbers))))
+                spans.append(Span(share_of(numbers)))
             case ["stage", number, rows, *numbers]:
-                spans[-1].stages[int(number)] = int(rows), Counts(*map(int, numbers))
+                spans[-1].stages[int(number)] = int(rows), share_of(numbers)
             case ["code", address, times]:
                 at = bisect.bisect_right(addresses, int(address, 16)) - 1
                 functions[symbols[at][1]] += int(times)
     return spans, functions
+
+
+def share_of(numbers: Sequence[str]) -> Share:
+    *counts, lowest, code = map(int, numbers)
+    return Share(Counts(*counts), lowest, code)
 
 
 def symbols_of(program: Path) -> list[tuple[int, str]]:

@@ -46,6 +46,7 @@ def test_it_counts_exactly(cpu: str, harness: Harness, plugin: Path, tmp_path: P
     probe = harness(cpu).with_name("probe")
     few, many, *vector = meter.measure(cpu, probe, tmp_path / "image", plugin, tmp_path / "out").spans
     assert more(few, many) == Counts(instructions=7000, loaded=5000, stored=10000, flash=4000)
+    assert 14 <= many.share.code <= 40, "the turns once, and what leads back to them"
     assert bool(vector) == (cpu == "cortex-m55")
     if vector:
         assert more(*vector) == Counts(instructions=7000, loaded=26000, stored=16000)
@@ -61,11 +62,23 @@ def test_every_row_of_every_stage_is_counted_once(block_vector: bytes, harness: 
     assert [s.macs for s in stages] == [0, 9 * 8 * 4 * 9, 9 * 8 * 4 * 6, 0]
     assert [run.stages[k][0] for k in range(4)] == [9, 9, 9, 9] and len(run.stages) == 4
     assert not prepare.stages
-    counted = meter.total(counts for _, counts in run.stages.values())
+    counted = meter.total(share.counts for _, share in run.stages.values())
     assert 0 < run.counts.instructions - counted.instructions < 100  # behind the last row the function returns
-    assert measured.functions["tflfuse_depthwise_row"] < run.stages[1][1].instructions
+    assert measured.functions["tflfuse_depthwise_row"] < run.stages[1][1].counts.instructions
     spans = run.counts.instructions + prepare.counts.instructions
     assert abs(measured.functions.total() - spans) < 100  # functions are counted by blocks, which the marks cut
+
+
+def test_stack_and_code_are_those_of_each_stage(block_vector: bytes, harness: Harness, plugin: Path,
+                                                tmp_path: Path) -> None:
+    """The stack of the stage that takes most is the operator's; code is that of the kernels that a stage calls."""
+    (tmp_path / "image").write_bytes(image([program_of(block_vector)]))
+    measured = meter.measure("cortex-m4", harness("cortex-m4"), tmp_path / "image", plugin, tmp_path / "out")
+    run, = measured.eval
+    copy, depthwise, conv, mean = (share for _, share in run.stages.values())
+    assert run.share.lowest == min(conv.lowest, depthwise.lowest) < mean.lowest < BOARDS["cortex-m4"].ram + 0x4000
+    assert 500 < copy.code < mean.code + 1000 and mean.code < conv.code
+    assert max(conv.code, depthwise.code) < run.share.code < sum(s.code for _, s in run.stages.values())
 
 
 def test_counts_are_the_same_every_time(block_vector: bytes, harness: Harness, plugin: Path, tmp_path: Path) -> None:
