@@ -123,8 +123,8 @@ def test_an_output_that_is_another_input_is_refused(models: list[str], out: Path
     assert written(out) == ["one.tflite"]
 
 
-@pytest.mark.parametrize("options", [["--json", "x"], ["--resolver", "x.h"], ["--c-array", "x.cc"], ["--sketch", "x"],
-                                     ["--explain"]])
+@pytest.mark.parametrize("options", [["--json", "x"], ["--report", "x.html"], ["--resolver", "x.h"], ["--sketch", "x"],
+                                     ["--c-array", "x.cc"], ["--explain"]])
 def test_what_is_for_one_file_is_refused_by_name(options: list[str], models: list[str], out: Path,
                                                  capsys: Said) -> None:
     with pytest.raises(SystemExit) as stopped:
