@@ -5,6 +5,7 @@ import ast
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 FLIPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
@@ -16,11 +17,11 @@ Change = Callable[[ast.AST], None]
 
 @dataclass(frozen=True)
 class Mutant:
-    """place: "folds/x.py function". what: the changed expression before and after. source: of the whole module."""
+    """place: "folds/x.py function". what: the changed expression before and after. make: the changed module's source."""
 
     place: str
     what: str
-    source: str
+    make: Callable[[], str]
 
     @property
     def name(self) -> str:
@@ -34,15 +35,21 @@ def mutants(name: str, source: str) -> list[Mutant]:
     seen: dict[str, int] = {}
     for number, (function, node) in enumerate(places(tree)):
         for change in changes(node):
-            changed = copy.deepcopy(tree)
-            target = list(places(changed))[number][1]
-            change(target)
-            text = f"{ast.unparse(node)} -> {ast.unparse(target)}"
+            after = copy.deepcopy(node)
+            change(after)
+            text = f"{ast.unparse(node)} -> {ast.unparse(after)}"
             key = f"{function} {text}"
             seen[key] = seen.get(key, 0) + 1
             text += f" ({seen[key]})" if seen[key] > 1 else ""
-            found.append(Mutant(f"{name} {function}", text, ast.unparse(ast.fix_missing_locations(changed))))
+            found.append(Mutant(f"{name} {function}", text, partial(changed, tree, number, change)))
     return found
+
+
+def changed(tree: ast.Module, number: int, change: Change) -> str:
+    """The source of a tree whose place of this number is changed."""
+    other = copy.deepcopy(tree)
+    change(list(places(other))[number][1])
+    return ast.unparse(ast.fix_missing_locations(other))
 
 
 def places(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:

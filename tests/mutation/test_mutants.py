@@ -28,5 +28,5 @@ def test_each_place_is_changed_once() -> None:
         "f: max(a, LIMIT) in (7,) -> max(a, LIMIT) not in (7,)", "f: max(a, LIMIT) -> min(a, LIMIT)", "f: 7 -> 8",
         "f: True -> False", "f: a == 4 and a == 4 -> a == 4 or a == 4", "f: a == 4 -> a != 4", "f: 4 -> 5",
         "f: a == 4 -> a != 4 (2)", "f: 4 -> 5 (2)"]
-    assert len({m.source for m in found}) == len(found)
-    assert all("f'{a + 1} is too large'" in m.source and "a: int=1" in m.source for m in found)
+    assert len({m.make() for m in found}) == len(found)
+    assert all("f'{a + 1} is too large'" in m.make() and "a: int=1" in m.make() for m in found)
