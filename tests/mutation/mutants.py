@@ -17,7 +17,7 @@ Change = Callable[[ast.AST], None]
 
 @dataclass(frozen=True)
 class Mutant:
-    """place: "folds/x.py function". what: the changed expression before and after. make: the changed module's source."""
+    """place: "folds/x.py function". what: the expression before and after. make: the changed module's source."""
 
     place: str
     what: str
