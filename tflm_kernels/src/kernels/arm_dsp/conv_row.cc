@@ -32,10 +32,12 @@ struct Way {
 constexpr Way kWide = {TFLFUSE_DSP_WIDE, 48, kAll};
 constexpr Way kZipped = {TFLFUSE_DSP_ZIPPED, kRoom / 8 * 4, kAll};
 constexpr Way kZippedPieces = {TFLFUSE_DSP_ZIPPED, 48, 24};
+constexpr Way kZippedLong = {TFLFUSE_DSP_ZIPPED, 80, 16};  // better where these are all channels, or half of them
 constexpr Way kOddPieces = {TFLFUSE_DSP_WIDE, 24, 16};
 constexpr Way kOne = {TFLFUSE_DSP_ONE, kRoom, kAll};
 constexpr Way kOnePieces = {TFLFUSE_DSP_ONE, 160, 32};
 static_assert(2 * kZippedPieces.piece + 8 * kZippedPieces.most <= kRoom &&
+                  2 * kZippedLong.piece + 8 * kZippedLong.most <= kRoom &&
                   6 * kOddPieces.piece + 8 * kOddPieces.most <= kRoom &&
                   kOnePieces.piece + 4 * kOnePieces.most <= kRoom,
               "all have room");
@@ -173,7 +175,8 @@ void MakeGathered(const Row& row, uint32_t width, uint32_t elements) {
     return MakeLying(row, 0, width, all, elements, elements <= kWide.piece ? TFLFUSE_DSP_WIDE : TFLFUSE_DSP_ZIPPED);
   }
   if (elements <= kWide.piece && !row.any) return MakeGathered(row, width, elements);
-  const Way& two = !fours ? kOddPieces : elements <= kZipped.piece && !row.any ? kZipped : kZippedPieces;
+  const Way& pieces = !fours ? kOddPieces : row.n <= 2 * kZippedLong.most ? kZippedLong : kZippedPieces;
+  const Way& two = fours && elements <= kZipped.piece && !row.any ? kZipped : pieces;
   const Way& one = elements <= kOne.piece && !row.any ? kOne : kOnePieces;
   uint32_t x = 0;
   for (; x + 1 < width; x += 2) Make(row, x, two, fours);
