@@ -129,7 +129,8 @@ def _signature(table: Table, graphs: list[Subgraph]) -> Signature:
     tensors = _pick(graphs, number, who, "subgraph").tensors
 
     def tensors_of(maps: Sequence[Table] | None) -> list[tuple[bytes | None, Tensor]]:
-        return [(m["name"], _pick(tensors, m["tensor_index"], f"{who} {quoted(m['name'])}", "tensor")) for m in maps or ()]
+        return [(m["name"], _pick(tensors, m["tensor_index"], f"{who} {quoted(m['name'])}", "tensor"))
+                for m in maps or ()]
 
     return Signature(table["signature_key"], tensors_of(table["inputs"]), tensors_of(table["outputs"]), number,
                      _absent(table, "inputs", "outputs"))

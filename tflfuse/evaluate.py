@@ -265,7 +265,7 @@ REDUCTIONS: dict[str, Callable[..., Any]] = {
 def reduce(operator: Operator, arrays: Sequence[Array]) -> Array:
     data, axes = arrays
     require(data.dtype in (np.int32, np.int64), "a sum of floats depends on the order of its terms", at=operator)
-    require(operator.name != "REDUCE_PROD" or data.size <= MOST_FACTORS, "the product has too many factors", at=operator)
+    require(operator.name != "REDUCE_PROD" or data.size <= MOST_FACTORS, "it has too many factors", at=operator)
     along = tuple({a + data.ndim * (a < 0) for a in integers(axes)})
     wide = REDUCTIONS[operator.name](data.astype(object), axis=along, keepdims=bool(operator.option("keep_dims")))
     return fitting(wide, data.dtype, operator)

@@ -19,7 +19,7 @@ NEVER = -1
 SUBGRAPHS_OF = {"IF": ("then_subgraph_index", "else_subgraph_index"), "CALL_ONCE": ("init_subgraph_index",),
                 "WHILE": ("cond_subgraph_index", "body_subgraph_index")}
 MOST_NESTED, MOST_SCOPES = 64, 100_000
-"""Subgraphs that call each other in a row, and operators run: subgraphs that each call the next twice double the time."""
+"""Subgraphs that call each other in a row, and operators that run: where each calls the next twice they double."""
 OWN_MEMORY = frozenset({"VAR_HANDLE"})
 """Operators whose output lies in memory of their own."""
 

@@ -199,7 +199,8 @@ def _value(record: ValueRecord) -> Value:
 def _stage(record: StageRecord, source: Value, out: Value, constants: Array) -> Stage:
     kind, clamp = Kind(record.kind), (record.clamp_min, record.clamp_max)
     window = Window(**{name: getattr(record, name) for name in Window.__dataclass_fields__})
-    if min(window.kernel_h, window.kernel_w, window.stride_h, window.stride_w, window.dilation_h, window.dilation_w) < 1:
+    if not (window.kernel_h and window.kernel_w and window.stride_h and window.stride_w and window.dilation_h
+            and window.dilation_w):
         raise ValueError("a window's size, stride or dilation is 0")
 
     def array(offset: int, dtype: str, *shape: int) -> Array:

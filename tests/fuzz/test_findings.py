@@ -1,0 +1,375 @@
+"""What fuzzing found, each kind once, built in code: refused in one line, or left as it is."""
+from __future__ import annotations
+
+import struct
+import tracemalloc
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.build import Build
+from tests.fuzz.limits import bounded
+from tests.fuzz.target import Reached, attack, strict
+from tflfuse import flatbuffer
+from tflfuse.chain_check import check_fused
+from tflfuse.chain_codec import NO_VALUE, Header, Kind, StageRecord, ValueRecord
+from tflfuse.errors import BadModel
+from tflfuse.invariants import MOST_DIMENSIONS, check
+from tflfuse.ir import Array, Buffer, Model, Operator, OperatorCode, Quantization, Subgraph, Table, Tensor
+from tflfuse.pipeline import fuse
+
+SMALL = 1 << 20
+"""Bytes that working on a small file takes at most, whatever it claims."""
+
+
+@pytest.fixture(autouse=True)
+def warnings_are_errors() -> Iterator[None]:
+    with warnings.catch_warnings(), np.errstate():
+        strict()
+        yield
+
+
+def attacked(data: bytes) -> Reached:
+    with bounded(len(data)):
+        return attack(data)
+
+
+def numbers(*values: int) -> Array:
+    return np.array(values, np.int32)
+
+
+def fused() -> Model:
+    """A chain of three stages: a table, an ADD of two values, a convolution with padding."""
+    b = Build()
+    x, y = b.input((1, 4, 4, 2), scale=0.5), b.input((1, 4, 4, 2), scale=0.25)
+    w = b.constant(np.ones((3, 3, 3, 2), np.int8), scale=[0.1] * 3)
+    table = b.op("LOGISTIC", [x], x.shape, scale=1 / 256, zero_point=-128)
+    total = b.op("ADD", [table, y], x.shape, scale=0.5)
+    out = b.conv(total, w, b.constant(np.zeros(3, np.int32), scale=[0.05] * 3), scale=1.0)
+    model = flatbuffer.read(fuse(b.bytes(out)).model)
+    assert [o.name for o in model.operators] == ["CUSTOM:TFLFUSE_CHAIN_1"]
+    return model
+
+
+def edited(number: int, record: type[Any], **fields: int | float) -> Model:
+    """The fused model with some fields of one record set. number: of the value or the stage."""
+    model = fused()
+    operator = model.subgraphs[0].operators[0]
+    assert operator.custom_options is not None
+    options = bytearray(operator.custom_options.tobytes())
+    header = Header.unpack(bytes(options))
+    at = {Header: 0, ValueRecord: Header.SIZE + number * ValueRecord.SIZE,
+          StageRecord: Header.SIZE + (header.inputs + header.stages) * ValueRecord.SIZE + number * StageRecord.SIZE}
+    made = vars(record.unpack(bytes(options), at[record])) | fields
+    options[at[record]:at[record] + record.SIZE] = record(**made).pack()
+    operator.custom_options = np.frombuffer(bytes(options), np.uint8)
+    return model
+
+
+def stage_of(kind: Kind) -> int:
+    """The number of the first stage of a kind in the fused model."""
+    options = fused().subgraphs[0].operators[0].custom_options
+    assert options is not None
+    raw, header = options.tobytes(), Header.unpack(options.tobytes())
+    at = Header.SIZE + (header.inputs + header.stages) * ValueRecord.SIZE
+    kinds = [StageRecord.unpack(raw, at + k * StageRecord.SIZE).kind for k in range(header.stages)]
+    return kinds.index(kind)
+
+
+CHAINS: tuple[tuple[Callable[[], Model], str], ...] = (
+    (lambda: edited(0, Header, inputs=0, stages=6), "cannot be read|no inputs"),
+    (lambda: edited(0, ValueRecord, height=0), "a value has the plane"),
+    (lambda: edited(0, ValueRecord, scale=float("nan")), "and the scale nan"),
+    (lambda: edited(0, ValueRecord, scale=0.0), "and the scale 0.0"),
+    (lambda: edited(0, ValueRecord, width=5), "a stage Table makes"),
+    (lambda: edited(stage_of(Kind.CONV), StageRecord, stride_h=0), "a window's size, stride or dilation is 0"),
+    (lambda: edited(stage_of(Kind.CONV), StageRecord, kernel_w=0), "a window's size, stride or dilation is 0"),
+    (lambda: edited(stage_of(Kind.CONV), StageRecord, kernel_w=65535), "cannot be read"),
+    (lambda: edited(stage_of(Kind.CONV), StageRecord, input=NO_VALUE), "cannot be read"),
+    (lambda: edited(stage_of(Kind.CONV), StageRecord, input=143), "cannot be read"),
+    (lambda: edited(stage_of(Kind.CONV), StageRecord, kind=99), "cannot be read"),
+    (lambda: edited(stage_of(Kind.CONV), StageRecord, kind=Kind.MEAN), "a stage Mean makes"),
+    (lambda: edited(stage_of(Kind.CONV), StageRecord, kind=Kind.TRANSPOSE), "a stage Transpose makes"),
+    (lambda: edited(stage_of(Kind.TABLE), StageRecord, other=0), "a stage Table reads 2 values"),
+    (lambda: edited(stage_of(Kind.TABLE), StageRecord, bias=2 ** 32 - 2), "cannot be read"),
+    (lambda: edited(stage_of(Kind.ADD), StageRecord, input=0), "read by nobody"),
+)
+
+
+@pytest.mark.parametrize("number", range(len(CHAINS)))
+def test_a_fused_operator_that_makes_no_sense_is_refused(number: int) -> None:
+    model, message = CHAINS[number][0](), CHAINS[number][1]
+    with pytest.raises(BadModel, match=message):
+        check_fused(model)
+    assert attacked(flatbuffer.write(model)) == Reached.FUSE
+
+
+@pytest.mark.parametrize("change", [
+    lambda o: o.inputs.clear(), lambda o: o.inputs.pop(0), lambda o: o.inputs.insert(0, None),
+    lambda o: o.inputs.append(o.inputs[0]), lambda o: setattr(o, "custom_options", None), lambda o: o.outputs.clear(),
+    lambda o: setattr(o, "custom_options", o.custom_options[:-1])])
+def test_a_fused_operator_without_all_its_operands_is_refused(change: Callable[[Operator], Any]) -> None:
+    model = fused()
+    change(model.subgraphs[0].operators[0])
+    if not model.subgraphs[0].operators[0].outputs:
+        model.subgraphs[0].outputs = list(model.subgraphs[0].inputs)
+    with pytest.raises(BadModel):
+        check_fused(model)
+    assert attacked(flatbuffer.write(model)) == Reached.FUSE
+
+
+def test_a_table_whose_program_reads_what_comes_later_is_refused() -> None:
+    model = fused()
+    constants = model.subgraphs[0].operators[0].inputs[-1]
+    assert constants is not None
+    data = constants.array().tobytes()
+    at = data.index(struct.pack("<ii", 1, 14))  # one step, LOGISTIC
+    data = data[:at + 8] + struct.pack("<i", 5) + data[at + 12:]
+    constants.buffer = Buffer(np.frombuffer(data, np.uint8))
+    model.buffers.append(constants.buffer)
+    with pytest.raises(BadModel, match="a table's operator reads what a later one makes"):
+        check_fused(model)
+    assert attacked(flatbuffer.write(model)) == Reached.FUSE
+
+
+@pytest.mark.parametrize("name", ["RESHAPE", "QUANTIZE", "CONV_2D", "MEAN"])
+def test_a_builtin_operator_that_computes_nothing_is_refused(name: str) -> None:
+    b = Build()
+    x = b.input((1, 2), scale=0.5)
+    b.add(name, [x], [])
+    with pytest.raises(BadModel, match="computes nothing"):
+        check(b.model(x))
+    assert attacked(b.bytes(x)) == Reached.READ
+
+
+@pytest.mark.parametrize("name", ["MEAN", "SUM", "REDUCE_MAX", "TRANSPOSE_CONV", "SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM",
+                                  "MIRROR_PAD", "CONV_2D", "RESHAPE", "SLICE", "STRIDED_SLICE", "TRANSPOSE", "PAD",
+                                  "FULLY_CONNECTED", "ADD", "CONCATENATION", "GATHER", "BATCH_MATMUL", "PRELU"])
+@pytest.mark.parametrize("operands", [0, 1, 2])
+def test_an_operator_without_its_operands_stays_as_it_is(name: str, operands: int) -> None:
+    b = Build()
+    x = b.input((1, 2), scale=0.5)
+    y = b.op(name, [x] * operands, (1, 2), np.int8, scale=0.5)
+    b.op("RELU", [y], (1, 2), scale=0.5)
+    assert attacked(b.bytes(b.tensors[-1])) >= Reached.FUSE
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3, 5])
+def test_weights_of_another_rank_are_left_alone(rank: int) -> None:
+    b = Build()
+    x, w = b.input((1, 4, 4, 1), scale=0.5), b.constant(np.ones((1,) * rank, np.int8), scale=0.1)
+    for name in ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "FULLY_CONNECTED"):
+        x = b.op(name, [x, w], (1, 4, 4, 1), scale=0.5)
+    assert attacked(b.bytes(x)) >= Reached.FUSE
+
+
+@pytest.mark.parametrize("lengths", [(1, 2), (2, 1), (3, 3), (1, 1)])
+def test_a_slice_whose_operands_differ_in_length_is_left_alone(lengths: tuple[int, int]) -> None:
+    b = Build()
+    x = b.input((2, 2))
+    ends = [b.constant(np.zeros(n, np.int32)) for n in lengths]
+    y = b.op("SLICE", [x, *ends], x.shape)
+    z = b.op("STRIDED_SLICE", [y, *ends, b.constant(numbers(1, 1))], x.shape)
+    assert attacked(b.bytes(z)) >= Reached.FUSE
+
+
+@pytest.mark.parametrize("number", [0.0, np.nan, np.inf])
+@pytest.mark.parametrize("name", ["SLICE", "STRIDED_SLICE", "PAD", "TRANSPOSE", "RESHAPE", "MEAN", "SUM", "TILE",
+                                  "FILL", "BROADCAST_TO", "GATHER", "EXPAND_DIMS", "RANGE", "SPLIT", "CONCATENATION"])
+def test_positions_that_are_no_integers_are_left_alone(name: str, number: float) -> None:
+    b = Build()
+    for dtype in (np.float32, np.int8):
+        operands = [b.constant(np.full(2, number, np.float32)) for _ in range(3)]
+        operands[1] = b.constant(np.full(2, number, np.complex64))
+        for x in (b.input((2, 2), dtype), b.constant(np.ones((2, 2), dtype))):
+            b.op(name, [x, *operands], x.shape, dtype)
+            for operand in operands[:2]:
+                b.op(name, [x, operand], x.shape, dtype)
+            b.op(name, operands, x.shape, np.float32)
+    outs = [t for o in b.operators for t in o.outputs]
+    assert attacked(b.bytes(*outs)) >= Reached.FUSE
+
+
+@pytest.mark.parametrize("kind", ["EqualOptions", "DepthwiseConv2DOptions", "CastOptions"])
+@pytest.mark.parametrize("name", ["CONV_2D", "ADD", "FULLY_CONNECTED", "MEAN", "RESHAPE", "LEAKY_RELU", "WHILE"])
+def test_options_of_another_operator_are_refused(name: str, kind: str) -> None:
+    b = Build()
+    x = b.input((1, 2, 2, 1))
+    b.add(name, [x, x], [b.tensor((1, 2, 2, 1))]).options = Table.of(kind)
+    out = b.op("RELU", [b.tensors[-1]], (1, 2, 2, 1))
+    with pytest.raises(BadModel, match=f"{name} #0 .* has {kind} instead of "):
+        check(b.model(out))
+    assert attacked(b.bytes(out)) == Reached.READ
+
+
+def test_a_shape_in_a_type_that_holds_none_is_left_alone() -> None:
+    b = Build()
+    shape = b.op("SHAPE", [b.input((1, 300))], (2,), np.int8)
+    assert attacked(b.bytes(shape)) == Reached.FUSE
+
+
+def grown(kind: str, count: int) -> bytes:
+    """A model of an operator that would make many numbers of few constants."""
+    b = Build()
+    one = b.constant(np.ones(1, np.float32))
+    operands = {
+        "FILL": [b.constant(numbers(count)), b.constant(np.float32(1).reshape(()))],
+        "BROADCAST_TO": [one, b.constant(numbers(count))], "TILE": [one, b.constant(numbers(count))],
+        "RANGE": [b.constant(np.array(n, np.int32)) for n in (0, count, 1)],
+        "GATHER": [one, b.constant(np.zeros(1, np.int32))],
+        "ADD": [one, one]}
+    return b.bytes(b.op(kind, operands[kind], (count,), np.int32 if kind == "RANGE" else np.float32))
+
+
+@pytest.mark.parametrize("kind", ["FILL", "BROADCAST_TO", "TILE", "RANGE", "GATHER", "ADD"])
+def test_constants_that_would_fill_the_memory_are_not_computed(kind: str) -> None:
+    data = grown(kind, 2 ** 31 - 1)
+    assert len(data) < 4096
+    tracemalloc.start()
+    try:
+        reached = attacked(data)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert reached >= Reached.FUSE and peak < SMALL
+
+
+def test_an_outer_sum_is_compared_with_its_output_before_it_is_made() -> None:
+    b = Build()
+    column, row = b.constant(np.ones((300, 1), np.int32)), b.constant(np.ones((1, 300), np.int32))
+    out = b.op("ADD", [column, row], (7,), np.int32)
+    tracemalloc.start()
+    try:
+        attacked(b.bytes(out))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < SMALL / 2
+
+
+def test_a_slice_of_a_huge_value_takes_no_memory() -> None:
+    b = Build()
+    shape = (1, 46_340, 46_340)
+    x = b.input(shape, np.int8)
+    y = b.op("SLICE", [x, b.constant(numbers(0, 0, 0)), b.constant(numbers(*shape))], shape)
+    z = b.op("RELU", [y], shape)
+    tracemalloc.start()
+    try:
+        reached = attacked(b.bytes(z))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert reached == Reached.REWRITTEN and peak < SMALL
+
+
+@pytest.mark.parametrize("name", [b"n" * 5000, b"a\nb", b"\x1b[31m"])
+def test_names_in_messages_are_short_and_in_one_line(name: bytes) -> None:
+    b = Build()
+    x = b.input((1, 2))
+    model = b.model(b.op("RELU", [x], x.shape), signature=True)
+    assert model.signatures is not None
+    model.signatures[0].key = name
+    model.signatures[0].inputs = [(name, x)]
+    model.operator_codes[0].custom_code = name
+    x.name = name
+    root = flatbuffer.write(model)
+    assert attacked(root) >= Reached.FUSE
+    model.signatures[0].inputs = [(name, Tensor((1,), 0, Buffer()))]
+    with pytest.raises(BadModel) as raised:
+        check(model)
+    assert len(str(raised.value)) < 300 and str(raised.value).isprintable()
+    label = Operator(OperatorCode(32, 32, 1, name), [], []).label
+    assert len(label) < 300 and label.isprintable()
+
+
+@pytest.mark.parametrize("field", ["shape", "shape_signature"])
+def test_more_dimensions_than_anybody_takes_are_refused(field: str) -> None:
+    b = Build()
+    x = b.input((1, 2))
+    out = b.op("RELU", [x], x.shape)
+    setattr(x, field, (1,) * MOST_DIMENSIONS)
+    check(b.model(out))
+    setattr(x, field, (1,) * 2000)
+    with pytest.raises(BadModel, match="more than 32 dimensions"):
+        check(b.model(out))
+    assert attacked(b.bytes(out)) == Reached.READ
+
+
+def calling(depth: int, times: int) -> bytes:
+    """Subgraphs of which each calls the next a few times."""
+    code = OperatorCode.of("CALL_ONCE")
+    graphs = [Subgraph([], [], [], [Operator(code, [], [], Table.of("CallOnceOptions", init_subgraph_index=g + 1))
+                                    for _ in range(times if g + 1 < depth else 0)]) for g in range(depth)]
+    return flatbuffer.write(Model(graphs, [code], [Buffer()]))
+
+
+@pytest.mark.parametrize(("depth", "times"), [(3000, 1), (40, 2)])
+def test_subgraphs_that_call_each_other_deeply_or_often_end(depth: int, times: int) -> None:
+    data = calling(depth, times)
+    assert attacked(data) == Reached.FUSE
+    assert any("subgraphs call each other" in note for note in fuse(data).report.notes)
+
+
+def test_a_plan_for_more_memory_than_there_is_is_not_written() -> None:
+    b = Build()
+    x = b.input((1, 1), np.int8)
+    most = 2 ** 31 - 1
+    wide = b.op("CAST", [x], (1, most), np.float32)
+    turned = b.op("RESHAPE", [wide, b.constant(numbers(most, 1))], (most, 1))  # lies where `wide` does, if planned
+    data = b.bytes(turned, b.op("RELU", [wide], (1, most)))
+    assert attacked(data) == Reached.FUSE and fuse(data).model == data
+
+
+def test_scratch_memory_of_no_bytes_overlaps_nothing() -> None:
+    b = Build()
+    x = b.input((1, 4, 4, 8), scale=0.1)
+    y = b.op("QUANTIZE", [x], (), scale=0.1)
+    outs = [b.op("LEAKY_RELU", [x], x.shape, scale=0.1) for _ in range(2)]
+    mean = b.op("MEAN", [y, b.constant(numbers(1, 2))], (1,), scale=0.1)
+    for _ in range(3):
+        outs.append(b.op("LEAKY_RELU", [outs[-1]], x.shape, scale=0.1))
+    assert attacked(b.bytes(mean, *outs)) >= Reached.FUSE
+
+
+@pytest.mark.parametrize("scale", [1e-45, 1e-30, 1e-10, 1e10, 1e30, 3.4e38, np.inf, np.nan, 0.0, -1.0])
+@pytest.mark.parametrize("at", ["input", "weights", "constant", "value", "output"])
+@pytest.mark.parametrize("kind", ["ADD", "SUB", "MUL"])
+def test_scales_at_the_ends_of_float32_are_fused_and_lowered_or_refused(scale: float, at: str, kind: str) -> None:
+    b = Build()
+    s = {"input": 0.5, "weights": 0.1, "constant": 0.02, "value": 0.25, "output": 0.3, at: np.float32(scale)}
+    x = b.input((1, 2, 2, 3), scale=s["input"])
+    k = b.constant(np.array([1, -7, 90], np.int8), scale=s["constant"], zero_point=3)
+    y = b.op(kind, [x, k], x.shape, scale=s["value"])
+    z = b.conv(y, b.constant(np.ones((2, 1, 1, 3), np.int8), scale=[s["weights"]] * 2), scale=s["output"])
+    for name in ("ELU", "LEAKY_RELU", "LOGISTIC", "RELU6", "HARD_SWISH"):
+        z = b.op(name, [z], z.shape, scale=s["output"])
+    dense = b.constant(np.ones((2, 8), np.int8), scale=s["weights"])
+    flat = b.op("RESHAPE", [z, b.constant(numbers(1, 8))], (1, 8), scale=s["output"])
+    assert attacked(b.bytes(b.dense(flat, dense, scale=s["value"]))) >= Reached.FUSE
+
+
+@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan, 3.4e38])
+@pytest.mark.parametrize("step", [1.5, None])
+def test_floats_that_are_no_numbers_are_not_folded(number: float, step: float | None) -> None:
+    b = Build()
+    x = b.input((1, 2, 2, 2))
+    k = b.constant(np.array([step or number, 0], np.float32))
+    w = b.constant(np.array([0, number, number, 1], np.float32).reshape(2, 1, 1, 2))
+    y = b.op("ADD", [b.op("MUL", [x, k], x.shape), k], x.shape)
+    z = b.conv(y, w, k, padding="VALID")
+    out = b.op("ADD", [b.op("MUL", [z, k], z.shape), k], z.shape)
+    assert attacked(b.bytes(out)) >= Reached.FUSE
+
+
+def test_a_reshape_to_another_kind_of_quantization_is_not_fused() -> None:
+    b = Build()
+    x = b.input((1, 2, 2, 3), scale=0.5)
+    y = b.conv(x, b.constant(np.ones((1, 1, 1, 3), np.int8), scale=[0.1]), scale=0.2)
+    out = b.op("RESHAPE", [y, b.constant(numbers(1, 4))], (1, 4), scale=0.2)
+    assert attacked(b.bytes(out)) == Reached.LOWERED
+    assert isinstance(out.quantization, Quantization)
+    out.quantization.details = Table.of("CustomQuantization")
+    assert attacked(b.bytes(out)) >= Reached.FUSE

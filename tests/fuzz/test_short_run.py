@@ -1,0 +1,28 @@
+"""A short run of the fuzzer, always the same: it finds nothing, and its inputs get far."""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[2]
+RUNS = 1200
+pytest.importorskip("atheris", reason="there is no wheel of atheris for this machine")
+
+
+def test_fuzzing_finds_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.fuzz", str(tmp_path), f"-runs={RUNS}", "-seed=1"]
+    done = subprocess.run(command, cwd=PROJECT, env={**os.environ, "PYTHONHASHSEED": "0"}, capture_output=True,
+                          text=True)
+    assert done.returncode == 0 and f"Done {RUNS} runs" in done.stderr, done.stderr[-2000:]
+    state = json.loads((tmp_path / "figures.json").read_text())
+    tracebacks = [path.read_text() for path in tmp_path.glob("*.txt")]
+    assert not state["findings"], "\n".join(tracebacks)
+    tried, reached = state["executions"], state["reached"]
+    assert tried > RUNS / 3  # the state was written some seconds before the end
+    assert reached["FUSE"] + reached["REWRITTEN"] + reached["LOWERED"] > 0.3 * tried
+    assert reached["REWRITTEN"] + reached["LOWERED"] > 0.1 * tried
