@@ -155,3 +155,11 @@ def test_every_reader_follows() -> None:
     assert names(model) == ["CONV_2D", "ADD"]
     assert graph.operators[0].outputs == [graph.outputs[0]] and graph.operators[1].inputs == [graph.outputs[0]] * 2
     assert graph.outputs[0].type == tflite.TensorType.INT8
+
+
+def test_a_value_without_a_scale() -> None:
+    b = Build()
+    x = computed(b, "CONV_2D", PER_CHANNEL)
+    y = requantized(b, x, 0.02)
+    x.quantization = None
+    assert refused(b, y, rules=RULES) == ["a value has no scale"]

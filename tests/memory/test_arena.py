@@ -12,7 +12,9 @@ from tests.memory.test_plans import model
 from tflfuse import cli, flatbuffer, memory
 from tflfuse.arena import needs
 from tflfuse.errors import Refused
+from tflfuse.packing import CUSTOM
 from tflfuse.pipeline import fuse
+from tflfuse.tail import DEVICE, tail_bytes
 from tflfuse.tflm import Interpreter, TflmError
 
 FOLDER = os.environ.get("TFLFUSE_MODELS")
@@ -55,6 +57,17 @@ def test_the_arena_of_a_microcontroller_is_known(name: str) -> None:
     graph = flatbuffer.read((Path(FOLDER) / f"{name}.tflite").read_bytes())
     found = needs(graph, memory.of_file(graph))
     assert abs(found.head + found.device_tail - MEASURED[name]) <= 64 and found.device >= MEASURED[name]
+
+
+def test_what_tflm_notes_while_it_plans() -> None:
+    """Of a tensor or scratch buffer 24 bytes, of each place 40, of a request for scratch memory 12 and room for 12 more."""
+    graph = flatbuffer.read(fuse(model()).model)
+    scratch = sum(o.name == CUSTOM for o in graph.subgraphs[0].operators)
+    constants = sum(t.is_constant for t in graph.subgraphs[0].tensors)
+    tensors = len(graph.subgraphs[0].tensors)
+    assert scratch and constants
+    noted = 12 * (scratch + 12) + 24 * (tensors + scratch) + 40 * (tensors - constants + scratch)
+    assert needs(graph, memory.of_file(graph)).planning == noted + tail_bytes(graph, DEVICE, planning=True)
 
 
 def files(folder: Path) -> tuple[str, str, str]:

@@ -81,3 +81,9 @@ def test_what_has_effects_keeps_its_order() -> None:
     assert least_order(View.of(model, 0)) is not None
     model.subgraphs[0].tensors[-1].is_variable = True
     assert least_order(View.of(model, 0)) is None
+
+
+def test_an_order_that_fits_the_budget_is_kept() -> None:
+    (step,) = arranged(two_branches(), custom_ops=False, budget=1).steps
+    assert step.rule == "order"
+    assert arranged(two_branches(), custom_ops=False, budget=1 << 20).steps == ()

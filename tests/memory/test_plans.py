@@ -168,3 +168,12 @@ def test_a_tensor_that_a_branch_needs_is_not_overlapped() -> None:
     for p in planned.places:
         if p.tensor is not x and p.first <= place_of[x].last:
             assert p.offset >= place_of[x].offset + place_of[x].size or p.offset + p.size <= place_of[x].offset
+
+
+def test_a_reshaped_constant_has_a_place_of_its_own() -> None:
+    b = Build()
+    x, constant = b.input((2, 8), scale=0.1), b.constant(np.ones((4, 4), np.int8), 0.1)
+    y = b.op("RESHAPE", [constant, b.constant(np.array([2, 8], np.int32))], (2, 8), scale=0.1, new_shape=[2, 8])
+    z = b.op("ADD", [x, y], (2, 8), scale=0.2)
+    places = {p.tensor: p for p in memory.plan(b.model(z)).places}
+    assert set(places) == {x, y, z} and places[y].offset != places[x].offset
