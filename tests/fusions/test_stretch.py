@@ -1,0 +1,45 @@
+"""What pieces of a subgraph need of the arena, next to what can be counted by hand."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.build import Build
+from tflfuse.fusions.stretch import Stretch
+from tflfuse.ir import Model
+from tflfuse.lifetimes import aligned
+from tflfuse.plan import View
+
+SMALL, LARGE, ROW = 8 * 8 * 1, 8 * 8 * 32, 8 * 32
+"""Bytes of the tensors below, and of a row of the large ones."""
+
+
+def sum_of_two(other_lives_on: bool) -> Model:
+    """CONV_2D of a small tensor, then ADD of a large one that is read once more behind it, or not."""
+    b = Build()
+    small, large = b.input((1, 8, 8, 1), scale=0.1), b.input((1, 8, 8, 32), scale=0.1)
+    y = b.conv(small, b.constant(np.ones((32, 1, 1, 1), np.int8), scale=0.01), scale=0.1)
+    y = b.op("ADD", [y, large], y.shape, scale=0.1)
+    z = b.op("SOFTMAX", [y], y.shape, scale=1 / 256, zero_point=-128, beta=1.0)
+    if not other_lives_on:
+        return b.model(z)
+    return b.model(z, b.op("SOFTMAX", [large], large.shape, scale=1 / 256, zero_point=-128, beta=1.0))
+
+
+@pytest.mark.parametrize("planned", [True, False])
+def test_an_output_lies_over_inputs_that_die_where_the_file_says_so(planned: bool) -> None:
+    stretch = Stretch(View.of(sum_of_two(other_lives_on=False), 0), planned)
+    stretch.consider(0, 2)
+    piece = stretch.fused[0, 2]
+    scratch = sum(map(aligned, piece.run.scratch))
+    assert piece.peak == scratch + SMALL + LARGE + (ROW if planned else LARGE)
+    head = stretch.head([piece, stretch.alone(2)])
+    assert head == 2 * LARGE + (0 if planned else scratch + SMALL)
+
+
+def test_an_output_does_not_lie_over_what_is_read_later() -> None:
+    stretch = Stretch(View.of(sum_of_two(other_lives_on=True), 0), planned=True)
+    stretch.consider(0, 2)
+    piece = stretch.fused[0, 2]
+    assert piece.peak >= 2 * LARGE + sum(map(aligned, piece.run.scratch))
+    assert stretch.head([piece, stretch.alone(2), stretch.alone(3)]) >= 3 * LARGE
