@@ -39,7 +39,7 @@ def activation_for(low: int, high: int, scale: float, zero_point: int) -> int:
 
 def weight_scales(input_scale: float, output_scale: float, multipliers: Array, shifts: Array) -> Array | None:
     """float32 [channels], from which a convolution computes these multipliers; None where there are none."""
-    real = np.where(multipliers == 0, TINY, multipliers * 2.0 ** (shifts.astype(np.float64) - 31))
+    real = np.where(multipliers == 0, TINY, np.ldexp(multipliers.astype(np.float64), shifts.astype(np.int32) - 31))
     scales = np.minimum(real * output_scale / input_scale, LARGEST).astype(np.float32)
     found = np.zeros(len(scales), bool)
     result = scales.copy()
