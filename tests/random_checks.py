@@ -39,7 +39,7 @@ look at, can put all that the original computes beyond its output's range."""
 
 HARD = (1e30, -1e30, np.inf, -np.inf, np.nan, -0.0, 1e-40)
 RESHAPE_KEEPS = 48
-"""Bytes that a RESHAPE's options take of the arena; the TRANSPOSE that it stands for has none."""
+"""Bytes that a RESHAPE's options take of the arena; a TRANSPOSE or EXPAND_DIMS that it stands for has none."""
 
 AGAIN = 8
 """Every how many seeds a result is rewritten and derived once more."""
@@ -180,8 +180,10 @@ class _Trial:
         if memory.plan.head != new.arena.head or memory.plan.head > memory.plan.greedy:
             raise Fails(f"memory: a head of {memory.plan.head} bytes was said, TFLM takes {new.arena.head}, and by its "
                         f"own plan {memory.plan.greedy}")
-        reshaped = sum(s.rule == "transpose_to_reshape" for s in result.report.plan.steps)
-        most = max(old.arena.total + RESHAPE_KEEPS * reshaped, self.case.options.get("arena", 0))
+        reshapes = [[o.name for o in operators].count("RESHAPE") for s in result.report.plan.steps
+                    for operators in (s.after, s.before)]
+        more = max(0, sum(reshapes[::2]) - sum(reshapes[1::2]))
+        most = max(old.arena.total + RESHAPE_KEEPS * more, self.case.options.get("arena", 0))
         if new.arena.total > most and most < ROOM:
             raise Fails(f"memory: the arena is {new.arena.total} bytes, was {old.arena.total}")
 
