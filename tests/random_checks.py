@@ -181,7 +181,7 @@ class _Trial:
             raise Fails(f"memory: a head of {memory.plan.head} bytes was said, TFLM takes {new.arena.head}, and by its "
                         f"own plan {memory.plan.greedy}")
         reshapes = [[o.name for o in operators].count("RESHAPE") for s in result.report.plan.steps
-                    for operators in (s.after, s.before)]
+                    for operators in (s.after, s.removed)]
         more = max(0, sum(reshapes[::2]) - sum(reshapes[1::2]))
         most = max(old.arena.total + RESHAPE_KEEPS * more, self.case.options.get("arena", 0))
         if new.arena.total > most and most < ROOM:
