@@ -19,16 +19,16 @@ inline bool IsShort(int32_t multiplier, int32_t shift) {
 // One operand with the scale of a half, x, the other, y: (x - zero_x) * 2^19 + Scaled((y - zero_y) * 2^20), doubled, is
 // x * 2^20 + 2 * Scaled(...) and a constant. The larger operand is below 2^28, the sum below 2^29.
 template <bool clamped>
-void AddHalf(const TflfuseAdd& p, const Scale& other, int32_t x_zero, int32_t y_zero, const int8_t* x, const int8_t* y,
-             uint32_t n, int8_t* output) {
-  const Scale scale = ScaleOf(p.multiplier, p.shift, p.zero_point);
+void AddHalf(const TflfuseAdd& p, const Scale& y_scale, int32_t x_zero, int32_t y_zero, const int8_t* x,
+             const int8_t* y, uint32_t n, int8_t* output) {
+  const Scale scale = ScaleOf(p.multiplier, p.shift, p.zero_point), other = y_scale;  // output may be any memory
   const int32_t x_shift = static_cast<int32_t>(kAddLeftShift), y_shift = x_shift + 1;
-  const int32_t x_offset = x_zero * (1 << x_shift), y_offset = y_zero * (1 << y_shift);
+  const int32_t x_offset = Opaque(-x_zero * (1 << x_shift)), y_offset = Opaque(-y_zero * (1 << y_shift));
   for (const int8_t* end = x + n; x != end; ++x, ++y, ++output) {
-    const int32_t y_doubled = *y * (1 << y_shift) - y_offset;
+    const int32_t y_doubled = *y * (1 << y_shift) + y_offset;
     const int32_t y_scaled = (MultiplyUpper(y_doubled, other.multiplier, other.addend) + (y_doubled >> 31)) >>
                              other.halvings >> 1;
-    const int32_t sum_doubled = *x * (1 << x_shift) - x_offset + y_scaled * 2;
+    const int32_t sum_doubled = *x * (1 << x_shift) + x_offset + y_scaled * 2;
     const int32_t z = SaturateHalf((MultiplyUpper(sum_doubled, scale.multiplier, scale.addend) + (sum_doubled >> 31)) >>
                                    scale.halvings);
     *output = clamped ? Clamp(z, p.clamp_min, p.clamp_max) : static_cast<int8_t>(z);
@@ -39,9 +39,9 @@ void AddHalf(const TflfuseAdd& p, const Scale& other, int32_t x_zero, int32_t y_
 template <bool clamped>
 void AddHalves(const TflfuseAdd& p, const int8_t* a, const int8_t* b, uint32_t n, int8_t* output) {
   const Scale scale = ScaleOf(p.multiplier, p.shift, p.zero_point);
-  const int32_t zeros = p.a_zero_point + p.b_zero_point;
+  const int32_t offset = Opaque(-(p.a_zero_point + p.b_zero_point) * (1 << kAddLeftShift));
   for (const int8_t* end = a + n; a != end; ++a, ++b, ++output) {
-    const int32_t doubled = (*a + *b - zeros) * (1 << kAddLeftShift);
+    const int32_t doubled = (*a + *b) * (1 << kAddLeftShift) + offset;
     const int32_t z = SaturateHalf((MultiplyUpper(doubled, scale.multiplier, scale.addend) + (doubled >> 31)) >>
                                    scale.halvings);
     *output = clamped ? Clamp(z, p.clamp_min, p.clamp_max) : static_cast<int8_t>(z);

@@ -18,6 +18,12 @@ inline int32_t Load4(const void* p) {
 
 inline void Store4(void* p, int32_t word) { memcpy(p, &word, sizeof word); }
 
+// x, of which the compiler does not know where it comes from: that it adds it, and does not subtract before it shifts.
+inline int32_t Opaque(int32_t x) {
+  __asm__("" : "+r"(x));
+  return x;
+}
+
 // Bytes 0 and 2, and bytes 1 and 3, as halfwords.
 inline int32_t EvenBytes(int32_t word) { return __sxtb16(word); }
 inline int32_t OddBytes(int32_t word) {
