@@ -262,6 +262,17 @@ def test_another_original_is_found(fused: bytes) -> None:
         check(fused, original(1))
 
 
+def test_a_file_is_not_made_of_itself(fused: bytes) -> None:
+    with pytest.raises(Differs, match="as many rewrites are certified in its original"):
+        check(fused, fused)
+
+
+def test_a_rewrite_that_changes_nothing_ends_the_proof(fused: bytes) -> None:
+    longer = changed(fused, rewrite_certificate(lambda text: "tflfuse 0.1.0\n" * 1000 + text))
+    with pytest.raises(Differs, match="it is certified as 'tflfuse 0.1.0', which changes nothing"):
+        check(longer, original())
+
+
 def test_a_file_of_another_version_says_so(fused: bytes) -> None:
     old = changed(fused, rewrite_certificate(lambda text: text.replace("0.1.0", "0.0.9")))
     with pytest.raises(Differs, match=r"tells of other .* \(it was made by tflfuse 0.0.9, this is 0.1.0\)"):

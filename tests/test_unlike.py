@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from io import BytesIO
+from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 import pytest
@@ -117,6 +119,43 @@ def add_subgraph(m: Model) -> None:
     m.subgraphs.append(m.subgraphs[0])
 
 
+def add_metadata_of_the_same_name(m: Model) -> None:
+    """In front, where readers that take the first one find it."""
+    assert m.metadata is not None
+    m.metadata.insert(0, Metadata(b"min_runtime_version", Buffer(np.frombuffer(b"9.9.9", np.uint8))))
+
+
+def read_a_twin(m: Model) -> None:
+    """A tensor that nothing writes, at the place of the one that is meant."""
+    operator = m.subgraphs[0].operators[-1]
+    assert operator.inputs[0] is not None
+    operator.inputs[0] = operator.inputs[0].like()
+    m.subgraphs[0].tensors.append(operator.inputs[0])
+
+
+def add_a_variable(m: Model) -> None:
+    m.subgraphs[0].tensors.append(last(m).like(is_variable=True))
+
+
+def add_a_buffer(m: Model) -> None:
+    m.buffers.append(Buffer(np.zeros(64, np.uint8)))
+
+
+def add_an_intermediate(m: Model) -> None:
+    m.subgraphs[0].operators[-1].intermediates = [last(m)]
+
+
+def set_version(m: Model) -> None:
+    m.subgraphs[0].operators[-1].code = OperatorCode.of("SUB", 7)
+
+
+def add_an_archive(m: Model) -> None:
+    file = BytesIO()
+    with ZipFile(file, "w") as archive:
+        archive.writestr("labels.txt", "dog\ncat\n")
+    m.tail = file.getvalue()
+
+
 def set_record(m: Model) -> None:
     """The last byte of the last stage's record."""
     options = fused_operators(m)[0].custom_options
@@ -139,6 +178,10 @@ def set_record(m: Model) -> None:
     (add_metadata, "the metadata 'more' differ"), (add_subgraph, "it has 2 subgraphs instead of 1"),
     (flip_a_weight, "stage 0, a Convolution, has other weights"),
     (flip_a_bias, "stage 0, a Convolution, has other bias"),
+    (add_metadata_of_the_same_name, "the metadata 'min_runtime_version' differ"),
+    (read_a_twin, "is read or written instead of another tensor"), (add_a_variable, "it has 8 tensors instead of 7"),
+    (add_a_buffer, "it has 7 buffers instead of 6"), (add_an_intermediate, "there are 1 tensors instead of 0"),
+    (set_version, "its options differ"), (add_an_archive, "the ZIP archive behind the model is another one"),
     (set_record, "CUSTOM:TFLFUSE_CHAIN_1 #0"),
 ])
 def test_one_thing_is_told(change: Callable[[Model], None], told: str) -> None:
@@ -146,6 +189,20 @@ def test_one_thing_is_told(change: Callable[[Model], None], told: str) -> None:
     change(changed)
     difference = unlike(changed, model())
     assert difference is not None and told in difference
+
+
+def test_an_archive_counts_where_it_was_moved_too() -> None:
+    """Its offsets are counted from the file's start, and the file has another length."""
+    shorter, longer = model(), model()
+    longer.description = b"longer" * 20
+    data = [flatbuffer.write(m) for m in (shorter, longer)]
+    for number, start in enumerate(data):
+        file = BytesIO(start)
+        with ZipFile(file, "a") as archive:
+            archive.writestr(ZipInfo("labels.txt"), "dog\ncat\n")
+        data[number] = file.getvalue()
+    first, second = map(flatbuffer.read, data)
+    assert first.tail != second.tail and unlike(first, second) is None
 
 
 def test_names_and_numbers_do_not_count() -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from . import flatbuffer
-from .certificate import VERSION, Rewrite, certificate_of
+from .certificate import VERSION, Rewrite, carried, certificate_of
 from .errors import BadModel
 from .pipeline import fuse, lower, opened
 from .proof import Differs, real_throughout, settled
 from .proof import check as require_outputs
 from .result import Result
+from .summary import count
 from .unlike import unlike
 from .verify import verify
 
@@ -33,21 +34,28 @@ def check(file: bytes, original: bytes, runs: int = 4) -> str:
     if certificate is None:
         raise Uncertified("it has no certificate: nothing was fused in it, or somebody took the certificate away")
     try:
-        source = opened(original).subgraphs[0]
+        source = opened(original)
     except BadModel as error:
         raise BadModel(f"its original cannot be read: {error}") from error
+    earlier = carried(source)
+    between = certificate.rewrites[len(earlier.rewrites) if earlier else 0:]
+    if not between:
+        raise Differs("as many rewrites are certified in its original, none lies between them")
     derived, exact = original, True
-    for rewrite in certificate.rewrites:
+    for rewrite in between:
         result = rewritten(derived, rewrite)
+        if not result.report.changed:  # so that a long list of them ends
+            raise Differs(f"it is certified as '{rewrite.line()}', which changes nothing{of_another_version(rewrite)}")
         derived, exact = result.model, exact and result.report.plan.exact
     difference = difference_of(file, derived)
     if difference is not None:
-        raise Differs(difference + "".join(of_another_version(r) for r in certificate.rewrites))
+        raise Differs(difference + "".join(of_another_version(r) for r in between))
     whole = verify(original, file, runs=runs)
-    require_outputs(whole, exact, real_throughout(source))
+    require_outputs(whole, exact, real_throughout(source.subgraphs[0]))
     alike = verify(file, lower(file).model, runs=runs)
     require_outputs(alike, exact=True)
-    return f"{len(certificate.groups)} fused operators derived once more; {whole.summary}; lowered, {alike.summary}"
+    return (f"{count(len(certificate.groups), 'fused operator')} derived once more; {whole.summary}; "
+            f"lowered, {alike.summary}")
 
 
 def rewritten(model: bytes, rewrite: Rewrite) -> Result:

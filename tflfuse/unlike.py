@@ -1,4 +1,7 @@
-"""The first thing in which two models differ; names, and the numbers of tensors and buffers, do not count."""
+"""The first thing in which two models differ.
+
+Names, the numbers of tensors and buffers, and bytes that no table refers to do not count.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -8,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from . import zip_tail
 from .certificate import NAME, options_of, quantization_of
 from .chain import Chain, Stage
 from .errors import BadModel
-from .ir import NAME_OF_TYPE, Model, Operator, Subgraph, Tensor
+from .ir import NAME_OF_TYPE, Buffer, Model, Operator, Subgraph, Tensor
 from .packing import CUSTOM, unpack
 
 
@@ -28,10 +32,29 @@ def _of_models(a: Model, b: Model) -> Iterator[str]:
     for pair in pairs:
         yield from pair.differences()
     yield from _of_signatures(a, b, pairs)
-    told, wanted = ({m.name: b"" if m.buffer.data is None else m.buffer.data.tobytes()
-                     for m in model.metadata or () if m.name != NAME} for model in (a, b))
+    told, wanted = _metadata(a), _metadata(b)
     for name in (n for n in {**told, **wanted} if told.get(n) != wanted.get(n)):
         yield f"the metadata '{(name or b'').decode('utf-8', 'replace')}' differ"
+    for what in ("buffers", "operator_codes"):
+        mine, theirs = len(getattr(a, what)), len(getattr(b, what))
+        if mine != theirs:
+            yield f"it has {mine} {what.replace('_', ' ')} instead of {theirs}"
+    if zip_tail.from_its_start(a.tail) != zip_tail.from_its_start(b.tail):
+        yield "the ZIP archive behind the model is another one"
+
+
+def _metadata(model: Model) -> dict[bytes | None, list[bytes]]:
+    """What is stored under each name, but for the certificate; under None the buffers without one."""
+    found: dict[bytes | None, list[bytes]] = {}
+    for name, buffer in (*((m.name, m.buffer) for m in model.metadata or ()),
+                         *((None, b) for b in model.metadata_buffer or ())):
+        if name != NAME:
+            found.setdefault(name, []).append(_data(buffer))
+    return found
+
+
+def _data(buffer: Buffer) -> bytes:
+    return b"" if buffer.data is None else buffer.data.tobytes()
 
 
 def _of_signatures(a: Model, b: Model, pairs: Sequence[_Pair]) -> Iterator[str]:
@@ -47,11 +70,13 @@ def _of_signatures(a: Model, b: Model, pairs: Sequence[_Pair]) -> Iterator[str]:
 
 @dataclass
 class _Pair:
-    """Two subgraphs. same: the tensors of the first one that were met, and which ones of the second they are."""
+    """Two subgraphs. same: the tensors of the first one that were met, and which ones of the second they are; taken:
+    those of the second one."""
 
     a: Subgraph
     b: Subgraph
     same: dict[Tensor, Tensor] = field(default_factory=dict)
+    taken: set[Tensor] = field(default_factory=set)
 
     def differences(self) -> Iterator[str]:
         yield from self.of_tensors("the inputs", self.a.inputs, self.b.inputs)
@@ -65,12 +90,15 @@ class _Pair:
         for x, y in pairs:
             yield from self.of_operators(x, y)
         yield from self.of_tensors("the outputs", self.a.outputs, self.b.outputs)
+        if len(self.a.tensors) != len(self.b.tensors):
+            yield f"it has {len(self.a.tensors)} tensors instead of {len(self.b.tensors)}"
 
     def of_operators(self, x: Operator, y: Operator) -> Iterator[str]:
         if _options(x) != _options(y):
             yield f"{x.label}: its options differ"
         yield from self.of_tensors(x.label, x.inputs, y.inputs)
         yield from self.of_tensors(x.label, x.outputs, y.outputs)
+        yield from self.of_tensors(x.label, x.intermediates or (), y.intermediates or ())
 
     def of_tensors(self, where: str, mine: Sequence[Tensor | None], theirs: Sequence[Tensor | None]) -> Iterator[str]:
         if len(mine) != len(theirs):
@@ -79,10 +107,11 @@ class _Pair:
             if x is None or y is None:
                 if x is not y:
                     yield f"{where}: a tensor is left out in one of them"
-            elif x not in self.same:
+            elif x not in self.same and y not in self.taken:
                 self.same[x] = y
+                self.taken.add(y)
                 yield from (f"{where}: {what} of {x.label} is another one" for what in _of_tensors(x, y))
-            elif self.same[x] is not y:
+            elif self.same.get(x) is not y:
                 yield f"{where}: {x.label} is read or written instead of another tensor"
 
 
@@ -94,8 +123,7 @@ def _of_tensors(x: Tensor, y: Tensor) -> Iterator[str]:
         yield f"the shape {list(x.shape)}"
     if quantization_of(x.quantization) != quantization_of(y.quantization):
         yield "the quantization"
-    if (x.is_constant, x.is_variable) != (y.is_constant, y.is_variable) or x.is_constant and not np.array_equal(
-            x.buffer.data, y.buffer.data):  # type: ignore[arg-type]
+    if x.is_variable != y.is_variable or _data(x.buffer) != _data(y.buffer):
         yield "the constant"
     if options_of(x.sparsity) != options_of(y.sparsity):
         yield "the sparsity"
@@ -108,8 +136,10 @@ def _names(graph: Subgraph) -> list[str]:
 
 
 def _options(operator: Operator) -> list[Any]:
-    custom = operator.custom_options
-    return [options_of(operator.options), options_of(operator.options_2), None if custom is None else custom.tolist()]
+    """And what else an operator has beside its tensors."""
+    code, arrays = operator.code, (operator.custom_options, operator.mutating_variable_inputs)
+    return [code.version, code.custom_code, operator.custom_options_format, options_of(operator.options),
+            options_of(operator.options_2), *(None if array is None else array.tolist() for array in arrays)]
 
 
 def _of_fused(x: Operator, y: Operator) -> Iterator[str]:

@@ -47,12 +47,25 @@ def moved(tail: bytes, length: int) -> tuple[bytes, bytes]:
     if base == 0:
         return b"", tail
     padding = bytes((-base - length) % 16)
-    shift = length + len(padding) + base
+    return padding, _shifted(tail, end, entries, length + len(padding) + base)
+
+
+def from_its_start(tail: bytes) -> bytes:
+    """The archive with offsets that are counted from there, whatever the length of the model in front of it."""
+    if not tail:
+        return tail
+    end = tail.rindex(b"PK\x05\x06")
+    base, _, entries = _directory(tail, end)
+    return _shifted(tail, end, entries, base)
+
+
+def _shifted(tail: bytes, end: int, entries: list[tuple[int, int]], shift: int) -> bytes:
+    """An archive whose directory ends at `end`, all its offsets increased."""
     out = bytearray(tail)
     for offset, entry in entries:
         struct.pack_into("<L", out, entry + _OFFSET_IN_ENTRY, offset + shift)
     struct.pack_into("<L", out, end + _OFFSET_IN_END, _END.unpack_from(tail, end)[6] + shift)
-    return padding, bytes(out)
+    return bytes(out)
 
 
 def _directory(data: bytes, end: int) -> tuple[int, int, list[tuple[int, int]]]:
