@@ -159,6 +159,17 @@ def bench_cortexm(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -
     assert done.returncode == 2 and "nowhere.tflite" in done.stderr
 
 
+def sizes(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """tests/kernels/test_sizes.py looks at what it prints; here that it knows what it is asked for."""
+    done = subprocess.run([PROJECT / command, "cortex-m99"], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr
+
+
+def a_part_of_the_suite(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = command.split()[1:]
+    assert paths and all((PROJECT / path).exists() for path in paths)
+
+
 def cmake(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a project with a target that stands for TFLM."""
     filled = command.replace("<this folder>", os.fspath(PACK)).replace("<the target that is TFLM>", "tflm")
@@ -196,6 +207,7 @@ INSTEAD: dict[str, Instead] = {
     "pip install ai-edge-litert": Instead(NETWORK, names_dependencies),
     "pip install --upgrade tflite": Instead(NETWORK, names_dependencies),
     "python examples/train_and_fuse.py build/stripes": Instead("trains for a minute", training.on_few_images),
+    "scripts/sizes": Instead("needs a cross compiler, and runs in another test where there is one", sizes),
     "scripts/bench_cortexm": Instead("takes minutes for some models", bench_cortexm),
     "scripts/bench_peers": Instead("takes minutes for all models", bench_peers),
     "scripts/demo": Instead("sets up a virtual environment first, from the network", demo),
@@ -215,7 +227,12 @@ INSTEAD: dict[str, Instead] = {
 }
 
 
+PYTEST = Instead("runs tests of this suite", a_part_of_the_suite)
+
+
 def instead_of(command: str) -> Instead | None:
     """What is run in place of a command; a script stands there with any options."""
     first = command.removeprefix("python ").split()[0]
+    if first == "pytest":
+        return PYTEST
     return INSTEAD.get(command) or (INSTEAD.get(first) if first.startswith("scripts/") else None)

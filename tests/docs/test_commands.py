@@ -69,8 +69,8 @@ def test_a_command_does_what_it_says(command: str, folder: Path, tmp_path: Path,
 
 
 def test_the_list_of_what_is_run_otherwise_names_nothing_that_is_gone() -> None:
-    assert set(INSTEAD) <= set(SHOWN)
-    assert all(instead.reason for instead in INSTEAD.values())
+    used = {id(instead_of(command)) for command in SHOWN}
+    assert [command for command, instead in INSTEAD.items() if id(instead) not in used or not instead.reason] == []
 
 
 def test_the_worked_examples_print_what_the_readme_shows() -> None:
