@@ -108,6 +108,9 @@ def test_a_sketch_that_is_there_is_kept(tmp_path: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize("options, said", [
     (["--resolver", "out.tflite"], "written over"), (["--resolver", "in.tflite"], "written over"),
     (["--c-array", "m.cc", "--resolver", "m.h"], "written over"), (["--c-array", "model.c"], "does not end in"),
+    (["--c-array", 'a"b.cc'], "no #include could name the header"),
+    (["--c-array", "a\\.cc"], "no #include could name the header"),
+    (["--c-array", "a\udcff.cc"], "no #include could name the header"),
     (["--sketch", "no sketch"], "no name for a sketch"), (["--sketch", "no/folder"], "no/folder"),
     (["--sketch", "in.tflite"], "in.tflite"), (["--sketch", "demo", "--json", "no/x.json"], "no/x.json")])
 def test_where_one_cannot_be_written_none_is(options: list[str], said: str, tmp_path: Path,

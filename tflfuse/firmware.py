@@ -67,6 +67,8 @@ def array_places(path: Path) -> tuple[Path, Path]:
     """The array and its header."""
     if path.suffix not in CPP:
         raise TflfuseError(f"--c-array: {path.name} does not end in {', '.join(CPP[:-1])} or {CPP[-1]}")
+    if not path.name.isprintable() or not {'"', "\\"}.isdisjoint(path.name):
+        raise TflfuseError(f"--c-array: no #include could name the header of '{path.name}'")
     return path, path.with_suffix(".h")
 
 
