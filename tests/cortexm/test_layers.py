@@ -9,10 +9,12 @@ import pytest
 
 from tests.kernels import conftest as host
 from tests.kernels.test_sanitized import vector
+from tests.kernels.twin import Geometry
 
 from . import emulator, layers
 from .conftest import Harness, once
 from .image import image
+from .test_helium import LowestWeights, programs_of
 from .test_vectors import program_of, strings_of
 
 pytestmark = pytest.mark.usefixtures("host_kernels")
@@ -70,3 +72,17 @@ def test_edges_give_equal_outputs_where_sums_are_rounded_once(
     harness(cpu)  # skips where a tool is missing
     once_rounding = emulator.build(cpu, tmp_path / "harness", f"-O2 {SINGLE_ROUNDING}")
     check(once_rounding, cpu, once(tmp_path_factory, "layers", write_images) / "once")
+
+
+def test_weights_of_the_lowest_value(harness: Harness, tmp_path: Path) -> None:
+    """With inputs of the lowest value their products are the largest there are."""
+    rng = LowestWeights(np.random.PCG64(5))
+    shapes = [(layers.CONV, 8, 8, (3, 3)), (layers.CONV, 3, 16, (3, 3)), (layers.CONV, 20, 24, (3, 3)),
+              (layers.CONV, 128, 40, (1, 1)), (layers.CONV, 300, 9, (1, 1)), (layers.DEPTHWISE, 8, 8, (3, 3)),
+              (layers.DEPTHWISE, 9, 9, (5, 5)), (layers.DEPTHWISE, 4, 4, (4, 4))]
+    pairs = [layers.layer(rng, kind, Geometry(5, 5, channels, out, kernel)) for kind, channels, out, kernel in shapes]
+    given = np.random.default_rng(1)
+    (tmp_path / "image").write_bytes(image([program for pair in pairs for program in programs_of(pair, given)]))
+    outcome = emulator.run("cortex-m4", harness("cortex-m4"), tmp_path / "image")
+    assert f"equal: {len(outcome.stack)} programs" in outcome.text
+    assert len(outcome.stack) >= 4 * len(shapes)
