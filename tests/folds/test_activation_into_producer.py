@@ -272,3 +272,17 @@ def test_a_scale_so_small_that_six_has_no_integer() -> None:
             assert refused(b, value, rules=RULES) == reasons
         else:
             exact(b, value, rules=RULES)
+
+
+def test_a_clamp_that_changes_the_type() -> None:
+    b = Build()
+    x = computed(b, "CONV_2D", PER_CHANNEL)
+    y = b.op("RELU", [x], x.shape, np.int16, x.scale)
+    assert refused(b, y, rules=RULES) == ["the clamp changes the type"]
+
+
+def test_a_clamp_that_changes_the_shape() -> None:
+    b = Build()
+    x = computed(b, "CONV_2D", PER_CHANNEL)
+    y = b.op("RELU", [x], (int(np.prod(x.shape)),), scale=x.scale, zero_point=x.zero_point)
+    assert refused(b, y, rules=RULES) == ["the clamp changes the shape"]

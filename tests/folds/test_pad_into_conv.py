@@ -210,3 +210,18 @@ def test_every_small_geometry() -> None:
             exact(b, value, rules=RULES)
             folds += 1
     assert folds >= 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_window_as_large_as_what_is_padded_behind(kind: str) -> None:
+    """One window holds the whole input, the next would begin behind what PAD adds."""
+    b = Build()
+    y = conv(b, pad(b, input_of(b, (1, 3, 3, 4), PER_CHANNEL, 3), (0, 1), (0, 1)), kind, stride=(2, 2))
+    model = exact(b, y, rules=RULES)
+    assert y.shape[1:3] == (1, 1) and padding_of(model) == PADDING["VALID"]
+
+
+def test_a_negative_amount() -> None:
+    b = Build()
+    y = conv(b, pad(b, input_of(b, (1, 6, 6, 4), PER_CHANNEL, 3), (-1, 1), (0, 0)), "CONV_2D")
+    assert refused(b, y, rules=RULES) == ["an amount of padding is negative"]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tflfuse.fusions.cuts import Piece, best_cut, kept, peak, smallest_peak, work
+from tflfuse.fusions.cuts import Piece, best_cut, kept, peak, smallest_peak, trade_offs, work
 
 Rng = np.random.Generator
 
@@ -72,3 +72,22 @@ def test_flash_has_its_price(seed: int) -> None:
     assert found.arena + sum(p.flash for p in found.pieces) == min(priced)
     least = min(map(arena, cuts(pieces, count)))
     assert best_cut(count, pieces, peak, least).arena == least, "a budget that can be kept is kept, whatever the flash"
+
+
+def test_of_two_that_need_as_much_the_one_that_moves_less_is_taken() -> None:
+    """The one with the larger peak is looked at after the other."""
+    one, other = Piece(0, 1, 50, 50, 20), Piece(0, 1, 60, 40, 10)
+    assert best_cut(1, [one, other], peak).pieces == (other,)
+
+
+def test_a_budget_that_is_just_met_is_met() -> None:
+    """Flash counts for nothing within a budget, and the file may grow for fewer bytes moved."""
+    one, other = Piece(0, 1, 100, 0, 10), Piece(0, 1, 100, 0, 5, flash=10)
+    assert best_cut(1, [one, other], peak).pieces == (one,)
+    assert best_cut(1, [one, other], peak, budget=100).pieces == (other,)
+
+
+def test_trade_offs_are_no_worse_than_each_other() -> None:
+    pieces = [Piece(0, 1, 0, 5, 1), Piece(0, 1, 0, 5, 2), Piece(0, 1, 0, 4, 3), Piece(0, 1, 0, 4, 3, 1)]
+    assert list(trade_offs(1, pieces, 0, 5)) == [[pieces[0]], [pieces[2]]]
+    assert list(trade_offs(1, pieces, 0, 4)) == [[pieces[2]]]

@@ -5,9 +5,12 @@ import numpy as np
 import pytest
 
 from tests.build import Build
+from tflfuse import flatbuffer
 from tflfuse.fusions.stretch import Stretch
 from tflfuse.ir import Model
 from tflfuse.lifetimes import aligned
+from tflfuse.packing import CUSTOM
+from tflfuse.pipeline import fuse
 from tflfuse.plan import View
 
 SMALL, LARGE, ROW = 8 * 8 * 1, 8 * 8 * 32, 8 * 32
@@ -43,3 +46,15 @@ def test_an_output_does_not_lie_over_what_is_read_later() -> None:
     piece = stretch.fused[0, 2]
     assert piece.peak >= 2 * LARGE + sum(map(aligned, piece.run.scratch))
     assert stretch.head([piece, stretch.alone(2), stretch.alone(3)]) >= 3 * LARGE
+
+
+def test_why_an_operator_is_left() -> None:
+    """One that no chain computes is named; one that is a chain has nothing against it."""
+    model = sum_of_two(other_lives_on=False)
+    stretch = Stretch(View.of(model, 0), planned=True)
+    refused = stretch.why_left(stretch.alone(2), most=0)
+    assert refused is not None and "SOFTMAX" in refused.reason
+    fused = flatbuffer.read(fuse(flatbuffer.write(model)).model)
+    again = Stretch(View.of(fused, 0), planned=True)
+    assert [o.name for o in again.operators] == [CUSTOM, "SOFTMAX"]
+    assert again.why_left(again.alone(0), most=0) is None

@@ -9,6 +9,7 @@ import pytest
 from tests.build import Build, names
 from tests.memory.graphs import random_graph
 from tflfuse import flatbuffer
+from tflfuse.fusions import arrange
 from tflfuse.fusions.arrange import arranged
 from tflfuse.ir import Model, Operator, Tensor
 from tflfuse.order import _Graph, fullest, least_order
@@ -87,3 +88,10 @@ def test_an_order_that_fits_the_budget_is_kept() -> None:
     (step,) = arranged(two_branches(), custom_ops=False, budget=1).steps
     assert step.rule == "order"
     assert arranged(two_branches(), custom_ops=False, budget=1 << 20).steps == ()
+
+
+def test_another_order_that_gains_nothing_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = two_branches()
+    first, second, *rest = model.subgraphs[0].operators
+    monkeypatch.setattr(arrange, "least_order", lambda view: [second, first, *rest])
+    assert arranged(model, custom_ops=False).steps == ()

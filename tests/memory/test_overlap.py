@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from tests.build import Build
 from tests.kernels.chains import random_chain
 from tests.kernels.pair import Pair, chain_model, inputs_for
 from tflfuse import flatbuffer, memory
@@ -15,7 +16,7 @@ from tflfuse.ir import Array, Model
 from tflfuse.layout import laid_out
 from tflfuse.lifetimes import aligned, lifetimes
 from tflfuse.numerics import AddParameters
-from tflfuse.overlap import distances
+from tflfuse.overlap import distances, distances_of
 from tflfuse.replay import reads_what_it_wrote
 from tflfuse.tflm import Interpreter
 
@@ -135,3 +136,13 @@ def test_nothing_lies_over_what_is_still_read() -> None:
 def near(model: Model) -> list[int]:
     """The distances of all pairs that may overlap."""
     return list(memory.problem_of(model, lifetimes(model))[0].near.values())
+
+
+@pytest.mark.parametrize("name, one, to, overlaps", [
+    ("QUANTIZE", np.float32, np.int8, True), ("QUANTIZE", np.int16, np.int8, True),
+    ("QUANTIZE", np.int8, np.int16, False), ("QUANTIZE", np.int8, np.int8, False), ("CAST", np.int16, np.int8, False)])
+def test_numbers_that_become_shorter_one_by_one(name: str, one: type, to: type, overlaps: bool) -> None:
+    b = Build()
+    x = b.input((1, 64), one, scale=None if one is np.float32 else 0.1)
+    b.op(name, [x], x.shape, to, scale=0.2)
+    assert distances_of(b.operators[0]) == ({x: 0} if overlaps else {})
