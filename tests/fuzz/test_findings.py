@@ -166,6 +166,58 @@ def test_weights_of_another_rank_are_left_alone(rank: int) -> None:
     assert attacked(b.bytes(x)) >= Reached.FUSE
 
 
+@pytest.mark.parametrize("wrong", [0, -1, -2 ** 31, 2 ** 31 - 1])
+@pytest.mark.parametrize("option", ["stride_h", "stride_w", "dilation_h_factor", "dilation_w_factor", "depth_multiplier",
+                                    "filter_height", "filter_width"])
+@pytest.mark.parametrize("scale", [None, 0.5])
+def test_windows_of_no_size_are_left_alone(wrong: int, option: str, scale: float | None) -> None:
+    b = Build()
+    x, y = b.input((1, 6, 6, 2), scale=scale), b.input((1, 6, 6, 2), scale=scale)
+    weights = np.ones((2, 3, 3, 2), np.float32 if scale is None else np.int8)
+    w, d = b.constant(weights, scale=scale), b.constant(weights[:1], scale=scale and [scale] * 2, axis=3)
+    k = b.constant(weights[0, 0, 0], scale=scale)
+    around = b.constant(np.array([[0, 0], [1, 1], [1, 1], [0, 0]], np.int32))
+    out = []
+    for first in (b.op("PAD", [x, around], (1, 8, 8, 2), scale=scale), b.op("MUL", [y, k], y.shape, scale=scale)):
+        for padding in ("SAME", "VALID"):
+            out += [b.conv(first, w, None, scale=scale, padding=padding),
+                    b.depthwise(first, d, None, scale=scale, padding=padding),
+                    b.pool("MAX_POOL_2D", first, padding=padding, scale=scale),
+                    b.pool("AVERAGE_POOL_2D", first, padding=padding, scale=scale)]
+    for operator in b.operators:
+        if operator.options is not None and option in operator.options.values:
+            operator.options = operator.options.with_(**{option: wrong})
+    assert attacked(b.bytes(*out)) >= Reached.FUSE
+
+
+@pytest.mark.parametrize("scale", [None, 0.5])
+@pytest.mark.parametrize("at", range(4))
+@pytest.mark.parametrize("size", [0, -1])
+def test_values_without_elements_or_of_an_open_size_are_left_alone(scale: float | None, at: int, size: int) -> None:
+    b = Build()
+    x = b.input((1, 4, 4, 2), scale=scale)
+    weights = np.ones((2, 3, 3, 2), np.float32 if scale is None else np.int8)
+    w, d = b.constant(weights, scale=scale), b.constant(weights[:1], scale=scale and [scale] * 2, axis=3)
+    k = b.constant(weights[0, 0, 0], scale=scale)
+    y = b.op("MUL", [x, k], x.shape, scale=scale)
+    y = b.conv(b.depthwise(y, d, k, scale=scale), w, k, scale=scale)
+    y = b.op("ADD", [b.op("MUL", [y, k], y.shape, scale=scale), x], y.shape, scale=scale)
+    y = b.op("RELU", [b.pool("MAX_POOL_2D", y, scale=scale)], (1, 2, 2, 2), scale=scale)
+    mean = b.op("MEAN", [y, b.constant(numbers(1, 2))], (1, 2), scale=scale)
+    flat = b.op("RESHAPE", [y, b.constant(numbers(1, 8))], (1, 8), scale=scale)
+    dense = b.dense(flat, b.constant(np.ones((2, 8), weights.dtype), scale=scale), scale=scale)
+    out = b.op("CONCATENATION", [dense, mean], (1, 4), scale=scale, axis=1)
+    values = [t for t in b.tensors if not t.is_constant]
+    for chosen in ([t] for t in values), [values]:
+        for tensors in chosen:
+            old = [t.shape for t in tensors]
+            for t in tensors:
+                t.shape = tuple(size if axis == at else d for axis, d in enumerate(t.shape))
+            assert attacked(b.bytes(out)) >= Reached.FUSE
+            for t, shape in zip(tensors, old, strict=True):
+                t.shape = shape
+
+
 @pytest.mark.parametrize("lengths", [(1, 2), (2, 1), (3, 3), (1, 1)])
 def test_a_slice_whose_operands_differ_in_length_is_left_alone(lengths: tuple[int, int]) -> None:
     b = Build()

@@ -55,10 +55,11 @@ def axis(conv: Operator, x: Tensor, amounts: Array, number: int) -> tuple[int, i
     is never read: the zeros after need no check of their own.
     """
     letter = "hw"[number - 1]
-    stride = int(conv.option(f"stride_{letter}", 1))
+    stride, dilation = int(conv.option(f"stride_{letter}", 1)), int(conv.option(f"dilation_{letter}_factor", 1))
+    require(min(stride, dilation) > 0, "its strides or dilations are not positive", at=conv)
     weights = conv.input(1)
     assert weights is not None
-    extent = (weights.shape[number] - 1) * int(conv.option(f"dilation_{letter}_factor", 1)) + 1
+    extent = (weights.shape[number] - 1) * dilation + 1
     size, before = x.shape[number], int(amounts[number, 0])
     out = conv.outputs[0].shape[number]
     same = -(-size // stride)
