@@ -109,6 +109,7 @@ def test_no_interpreter_goes_on_before_one_began() -> None:
 
 @pytest.mark.parametrize("x, y, said", [
     (np.zeros((2, 5)), None, r"takes samples of \[4\], an array of \[2, 5\]"), (np.zeros((0, 4)), None, r"\[0, 4\]"),
+    ([[1.0, 2.0], [3.0]], None, "x is no array"),
     (np.full((2, 4), np.nan), None, "no finite numbers"), (np.array([["a"] * 4]), None, "no finite numbers"),
     (np.zeros((2, 4)), np.zeros(3, int), r"y is int64 \[3\]"), (np.zeros((2, 4)), np.zeros((2, 3)), "y is float64")])
 def test_what_does_not_fit_is_refused(x: Array, y: Array | None, said: str) -> None:
@@ -141,3 +142,11 @@ def test_a_result_is_written_with_its_firmware(tmp_path: Path) -> None:
     with pytest.raises(OSError):
         result.write(tmp_path / "other.tflite", sketch=tmp_path / "no/demo")
     assert not (tmp_path / "other.tflite").exists()
+
+
+def test_results_whose_files_are_one_are_not_written(tmp_path: Path) -> None:
+    result, place = tflfuse.fuse(dense()), tmp_path / "out.h"
+    for options in ({"resolver": tmp_path / "." / "out.h"}, {"report": place}, {"c_array": tmp_path / "out.cc"}):
+        with pytest.raises(tflfuse.TflfuseError, match=r"out\.h would be written over by another output"):
+            result.write(place, **options)
+    assert not list(tmp_path.iterdir())

@@ -58,6 +58,15 @@ def test_samples_that_do_not_fit_are_refused(data: Any) -> None:
         list(samples_of(SimpleNamespace(inputs=[input_of("x", 4)]), data))
 
 
+@pytest.mark.parametrize("data, said", [
+    (lambda: iter([]), "gives no samples"), (np.array([[0.0], [np.inf]]), "sample 1 of .* no finite numbers"),
+    (lambda: iter([[np.array([[np.nan]])]]), "sample 0 of .* no finite numbers"),
+    (lambda: iter([{"x": np.array([[-np.inf]], np.float32)}]), "sample 0 of .* no finite numbers")])
+def test_samples_that_measure_nothing_are_refused(data: Any, said: str) -> None:
+    with pytest.raises(tflfuse.TflfuseError, match=said):
+        list(samples_of(SimpleNamespace(inputs=[input_of("x", 1)]), data))
+
+
 def test_a_model_is_quantized_at_a_batch_of_one_and_fused(keras: Any) -> None:
     x = keras.Input((8, 8, 4), name="image")
     y = keras.layers.Conv2D(8, 3, dilation_rate=2, activation="relu6")(x)

@@ -11,6 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from .errors import TflfuseError
+
+
+def check_distinct(outputs: Iterable[Path], model: Path | None = None) -> None:
+    """Raise TflfuseError where two outputs are one file, or one but the first is the model that is read."""
+    taken: set[str] = set()
+    for path in map(os.path.realpath, outputs):
+        if path in taken or taken and model is not None and path == os.path.realpath(model):
+            raise TflfuseError(f"{path} would be written over by another output")
+        taken.add(path)
+
 
 def check_places(paths: Iterable[Path], folders: Iterable[Path] = ()) -> None:
     """Raise OSError where written_whole would, as far as that can be told before there is anything to write."""

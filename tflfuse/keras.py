@@ -66,10 +66,19 @@ def at_batch_of_one(tf: Any, model: Any) -> Any:
 
 
 def samples_of(model: Any, data: Representative) -> Iterator[Any]:
-    """One sample after the other, as the converter takes them."""
-    if callable(data):
-        yield from data()
-        return
+    """One sample after the other, as the converter takes them. It would take none for a model to leave in float32, and
+    crash on infinite ones."""
+    number = 0
+    for sample in data() if callable(data) else of_arrays(model, data):
+        if not is_finite(sample):
+            raise TflfuseError(f"sample {number} of representative_dataset holds values that are no finite numbers")
+        yield sample
+        number += 1
+    if number == 0:
+        raise TflfuseError("representative_dataset gives no samples")
+
+
+def of_arrays(model: Any, data: Any) -> Iterator[dict[str, Array]]:
     several = isinstance(data, (list, tuple)) and len(model.inputs) > 1
     arrays = [np.asarray(a) for a in (data if several else [data])]
     shapes = [tuple(tensor.shape[1:]) for tensor in model.inputs]
@@ -79,6 +88,14 @@ def samples_of(model: Any, data: Representative) -> Iterator[Any]:
     for sample in zip(*arrays):
         yield {tensor.name: value[None].astype(tensor.dtype)
                for tensor, value in zip(model.inputs, sample, strict=True)}
+
+
+def is_finite(sample: Any) -> bool:
+    """All numbers of an array, or of arrays in lists and dictionaries."""
+    if isinstance(sample, (dict, list, tuple)):
+        return all(map(is_finite, sample.values() if isinstance(sample, dict) else sample))
+    values = np.asarray(sample)
+    return values.dtype.kind not in "fc" or bool(np.isfinite(values).all())
 
 
 def tensorflow() -> Any:

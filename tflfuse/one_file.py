@@ -4,13 +4,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import firmware, html_report
 from .errors import TflfuseError
-from .files import check_places, written_whole
+from .files import check_distinct, check_places, written_whole
 from .pipeline import fuse, lower
 from .proof import Differs, Unproved, fuse_and_prove, lower_and_prove
 from .report import Report
@@ -84,15 +84,6 @@ def failure(error: Exception, source: Path) -> tuple[int, str]:
     if isinstance(error, (Differs, OverBudget)):
         return 3 if isinstance(error, Differs) else 4, f"{source}: {error}; nothing was written"
     return 2, f"{source}: {error}"
-
-
-def check_distinct(outputs: Sequence[Path], model: Path) -> None:
-    """No two outputs may be one file, and none but the first the model that is read."""
-    taken: set[str] = set()
-    for path in map(os.path.realpath, outputs):
-        if path in taken or taken and path == os.path.realpath(model):
-            raise TflfuseError(f"{path} would be written over by another output")
-        taken.add(path)
 
 
 def rewritten(args: argparse.Namespace, data: bytes, progress: Progress) -> Result:

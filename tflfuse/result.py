@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .files import written_whole
-from .firmware import firmware
+from .files import check_distinct, written_whole
+from .firmware import firmware, places
 from .ir import Array
 from .report import Report
 
@@ -31,15 +31,17 @@ class Result:
         """Write the model, what a firmware project compiles, and the page that tells what was done: the files of the
         command's options of these names.
 
-        They appear whole or not at all. Raises OSError, and TflfuseError where one of them cannot be made.
+        They appear whole or not at all. Raises OSError, and TflfuseError where one of them cannot be made or two are
+        one file.
         """
-        path = Path(path)
-        places = [None if place is None else Path(place) for place in (resolver, c_array, sketch)]
-        made = firmware(self.model, path.name, *places)
+        path, *pages = (Path(place) for place in (path, report) if place is not None)
+        asked = [None if place is None else Path(place) for place in (resolver, c_array, sketch)]
+        check_distinct([path, *places(*asked), *pages])
+        made = firmware(self.model, path.name, *asked)
         contents = {path: self.model, **dict(made.contents)}
-        if report is not None:
+        for page in pages:
             from .html_report import render  # which takes a Result, and so needs this module first
-            contents[Path(report)] = render(self, path.name).encode("utf-8", "replace")
+            contents[page] = render(self, path.name).encode("utf-8", "replace")
         written_whole(contents, made.folders)
 
     def evaluate(self, x: Array | Sequence[Array], y: Array | None = None) -> Evaluation:

@@ -14,7 +14,11 @@ def data_set(graph: Subgraph, x: Array | Sequence[Array]) -> list[Array]:
 
     x: such an array, or where the model has several inputs a list of them. Raises TflfuseError where they do not fit.
     """
-    arrays = [np.asarray(a) for a in x] if isinstance(x, (list, tuple)) and len(graph.inputs) > 1 else [np.asarray(x)]
+    several = isinstance(x, (list, tuple)) and len(graph.inputs) > 1
+    try:
+        arrays = [np.asarray(a) for a in (x if several else [x])]
+    except ValueError as error:
+        raise TflfuseError(f"x is no array: {error}") from error
     if len(arrays) != len(graph.inputs):
         raise TflfuseError(f"the model has {len(graph.inputs)} inputs, {len(arrays)} arrays were given")
     for tensor, array in zip(graph.inputs, arrays, strict=True):

@@ -43,7 +43,8 @@ def run_both(before: bytes, after: bytes, graph: Subgraph, arrays: list[Array]) 
 def run_all(engine: str, models: list[bytes], graph: Subgraph, arrays: list[Array]) -> list[Outputs]:
     found: list[Outputs] = [[], []]
     columns = TextColumn("running both models"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    bar = Progress(*columns, transient=True, console=Console(stderr=True), disable=not sys.stderr.isatty())
+    bar = Progress(*columns, transient=True, console=Console(stderr=True),
+                   disable=not (sys.stderr and sys.stderr.isatty()))
     with bar, Runner() as one, Runner() as other, ThreadPoolExecutor(2) as pool:
         task = bar.add_task("", total=len(arrays[0]))
         loaded: list[bytes | None] = [*models]
