@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tflfuse.folds.cancel_quantize import cancel_quantize
+from tflfuse.folds.cancel_quantize import cancel_quantize, no_worse
 from tflfuse.ir import Array, Quantization, Tensor
 from tflfuse.quantizing import dequantize, quantize, requantize
 from tflfuse.tflm import Interpreter
@@ -155,3 +155,12 @@ def test_one_that_changes_something_is_not_even_told_of() -> None:
     b = Build()
     q = b.input((1, 6), scale=0.1, zero_point=-3)
     assert refused(b, b.op("QUANTIZE", [q], q.shape, np.int8, 0.1, -2), rules=RULES) == []
+
+
+def test_no_worse_is_said_of_the_largest_error_and_of_the_mean() -> None:
+    """Errors against whole numbers, of one scale and no zero point."""
+    b = Build()
+    q, out = b.input((1, 2), scale=1.0), b.input((1, 2), scale=1.0)
+    integers, pair = np.array([10, 20]), np.array([10.4, 20.2])
+    for direct, expected in (([10.4, 20.2], True), ([10.4, 20.3], False), ([10.5, 20.0], False), ([10.3, 20.3], True)):
+        assert no_worse(np.array(direct), pair, integers, q, out) is expected

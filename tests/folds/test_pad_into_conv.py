@@ -225,3 +225,11 @@ def test_a_negative_amount() -> None:
     b = Build()
     y = conv(b, pad(b, input_of(b, (1, 6, 6, 4), PER_CHANNEL, 3), (-1, 1), (0, 0)), "CONV_2D")
     assert refused(b, y, rules=RULES) == ["an amount of padding is negative"]
+
+
+def test_amounts_that_are_not_one_pair_for_each_dimension() -> None:
+    b = Build()
+    x = input_of(b, (1, 6, 6, 4), PER_CHANNEL, 3)
+    padded = b.op("PAD", [x, b.constant(np.zeros((3, 2), np.int32))], x.shape, scale=x.scale, zero_point=3)
+    assert refused(b, conv(b, padded, "CONV_2D"), rules=RULES) == [
+        "the amounts of padding are not one pair for each dimension"]

@@ -58,3 +58,12 @@ def test_why_an_operator_is_left() -> None:
     again = Stretch(View.of(fused, 0), planned=True)
     assert [o.name for o in again.operators] == [CUSTOM, "SOFTMAX"]
     assert again.why_left(again.alone(0), most=0) is None
+
+
+def test_the_note_of_a_run_counts_its_stages() -> None:
+    steps = fuse(flatbuffer.write(sum_of_two(other_lives_on=False))).report.plan.steps
+    assert [s.note.split(",")[0] for s in steps if s.rule == "chain_runs"] == ["2 stages"]
+    b = Build()
+    y = b.conv(b.input((1, 8, 8, 8), scale=0.1), b.constant(np.ones((8, 3, 3, 8), np.int8), scale=0.01), scale=0.1)
+    steps = fuse(b.bytes(y)).report.plan.steps
+    assert [s.note.split(",")[0] for s in steps if s.rule == "chain_runs"] == ["1 stage"]
