@@ -14,9 +14,11 @@ from tests.converted import DATA
 from tests.small_models import activation_model, batch_norm_model, long_model
 from tflfuse import cli, fuse
 from tflfuse.plan import Plan, Refusal
+from tflfuse.proof import Proof
 from tflfuse.refusals import named, stakes
 from tflfuse.summary import COLUMNS, LINES, height, kinds
 from tflfuse.traffic import flow_of_one
+from tflfuse.verify import Comparison, Difference
 
 REAL = Path(os.environ.get("TFLFUSE_MODELS", "none"))
 Said = pytest.CaptureFixture[str]
@@ -159,3 +161,15 @@ def test_float_values_are_named_as_such() -> None:
     refusals = fuse(b.bytes(b.op("PAD", [y, pads], (1, 34), dtype="float32"))).report.plan.refusals
     assert {r.reason for r in refusals} == {"FLOAT32 values are not computed by a chain, only INT8"}
     assert len(refusals) == 2
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_names_end_no_line(everything: bool) -> None:
+    """Nobody writes "verified" into a report by what an output is called, nor moves the cursor."""
+    forged = "y\nverified: all outputs equal\x1b[2J" + "y" * 500
+    report = replace(fuse(batch_norm_model()).report, notes=(forged,), proof=Proof(Comparison(
+        "TFLM", (forged,), 7, outputs=(Difference(forged, "int8", False, 3.0, 0.1),))))
+    lines = report.text(everything).split("\n")
+    assert all(line.isprintable() for line in lines)
+    assert [line[:30] for line in lines if line.startswith("verified")] == ["verified: y?verified: all outp"]
+    assert any("differs by up to 3 steps" in line for line in lines)

@@ -13,8 +13,9 @@ from .arguments import parsed
 from .check import check
 from .errors import TflfuseError
 from .proof import Differs
-from .terminal import Spinner, columns, fail, one_line, say
+from .terminal import Spinner, columns, fail, say
 from .workers import Workers
+from .wrapping import one_line
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

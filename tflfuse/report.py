@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import details, summary
 from .plan import Plan
+from .wrapping import one_line
 
 if TYPE_CHECKING:
     from .memory_report import Memory
@@ -61,8 +62,11 @@ class Report:
         return self.unchanged or f"no rule applies to {kinds(self.operators_before)}"
 
     def text(self, everything: bool = False) -> str:
-        """For the terminal, on one screen. everything: each step and each refusal on a line of its own."""
-        return "\n".join(details.lines(self) if everything else summary.lines(self))
+        """For the terminal, on one screen. everything: each step and each refusal on a line of its own.
+
+        Names from the file end no line, and control no terminal.
+        """
+        return "\n".join(map(one_line, details.lines(self) if everything else summary.lines(self)))
 
 
 def kinds(operators: Counter[str], most: int = 6) -> str:

@@ -14,8 +14,8 @@ from .errors import TflfuseError
 from .files import written_whole
 from .report import Report
 from .summary import outputs
-from .terminal import one_line
 from .workers import Died, Workers
+from .wrapping import one_line
 
 SHORTEST_NAME = 20
 
@@ -88,7 +88,7 @@ def outcome(args: argparse.Namespace, source: Path, target: Path) -> Outcome:
         made = one_file.make(args, source, target, lambda what: None)
     except (OSError, TflfuseError) as error:
         return Outcome(source, *one_file.failure(error, source))
-    said = "; ".join(outputs(made.report))
+    said = one_line("; ".join(outputs(made.report)))
     return Outcome(source, 0, said, made.report.text(everything=args.verbose), figures(made.report), made.contents,
                    made.folders)
 

@@ -14,7 +14,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 from rich.theme import Theme
 
-from .wrapping import wrapped
+from .wrapping import visible, wrapped
 
 
 class Spinner:
@@ -96,16 +96,6 @@ def show(text: str) -> None:
     for line in text.split("\n"):
         console.print(COLOURS(Text(line)))
     sys.stdout.flush()
-
-
-def visible(text: str) -> str:
-    """With escapes for what cannot be printed, but for the ends of lines."""
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
-
-
-def one_line(text: str) -> str:
-    """With escapes for the ends of lines too."""
-    return visible(text).replace("\n", "\\n")
 
 
 def fail(code: int, message: str) -> int:

@@ -12,7 +12,7 @@ from . import flatbuffer
 from .chain_codec import OPERATOR
 from .errors import BadModel, Refused, TflfuseError
 from .inputs import tries
-from .ir import Array, Model, Subgraph
+from .ir import Array, Model, Subgraph, shown
 from .part import PartError, extract, part_error
 from .pipeline import lower
 from .runner import ENGINES, Outcome, Runner
@@ -42,12 +42,13 @@ class Difference:
     relative: float | None = None
 
     def __str__(self) -> str:
+        name = shown(self.name.encode()) or "an unnamed output"
         if self.equal:
-            return f"{self.name} is equal"
+            return f"{name} is equal"
         if self.relative is None:
             steps = "1 step" if self.largest == 1 else f"{self.largest:.0f} steps"
-            return f"{self.name} differs by up to {steps}, {self.mean:.3g} on average"
-        return f"{self.name} differs by up to {self.largest:.3g}, {self.relative:.2g} of its range"
+            return f"{name} differs by up to {steps}, {self.mean:.3g} on average"
+        return f"{name} differs by up to {self.largest:.3g}, {self.relative:.2g} of its range"
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ def fitting(graph: Subgraph, inputs: Sequence[Sequence[Array]]) -> list[list[Arr
 
 def not_run(model: Model) -> list[str]:
     """The signatures that a run of the main subgraph does not reach."""
-    keys = [(s.key or b"").decode("utf-8", "replace") for s in model.signatures or () if s.subgraph_index != 0]
+    keys = [shown(s.key) for s in model.signatures or () if s.subgraph_index != 0]
     return [f"signature '{key}' is not run: it is not the main subgraph" for key in keys]
 
 
