@@ -135,7 +135,7 @@ def lowest(taken: list[tuple[int, int]]) -> int:
     """The lowest offset that lies inside of none of these ranges."""
     offset = 0
     for low, high in sorted(taken):
-        if low < offset < high or low < 0 == offset < high:
+        if low < offset < high:
             offset = high
     return offset
 

@@ -67,3 +67,15 @@ def test_the_note_of_a_run_counts_its_stages() -> None:
     y = b.conv(b.input((1, 8, 8, 8), scale=0.1), b.constant(np.ones((8, 3, 3, 8), np.int8), scale=0.01), scale=0.1)
     steps = fuse(b.bytes(y)).report.plan.steps
     assert [s.note.split(",")[0] for s in steps if s.rule == "chain_runs"] == ["1 stage"]
+
+
+def test_an_operator_alone_may_lie_over_its_input() -> None:
+    """QUANTIZE from 16 bits to 8; where it has a second reader it may not."""
+    def head(second: bool) -> int:
+        b = Build()
+        x = b.input((1, 8, 8, 32), np.int16, scale=0.1)
+        y = b.op("QUANTIZE", [x], x.shape, np.int8, scale=0.1)
+        outputs = [y, b.op("QUANTIZE", [x], x.shape, np.int8, scale=0.2)] if second else [y]
+        stretch = Stretch(View.of(b.model(*outputs), 0), planned=True)
+        return stretch.head([stretch.alone(k) for k in range(len(outputs))])
+    assert head(second=False) == 2 * LARGE and head(second=True) == 3 * LARGE
