@@ -18,6 +18,7 @@ SETTINGS: dict[str, dict[str, str]] = {
     "another day": {"TZ": "Pacific/Kiritimati", "SOURCE_DATE_EPOCH": "0"},
     "many threads": {"OMP_NUM_THREADS": "16", "OPENBLAS_NUM_THREADS": "16", "MKL_NUM_THREADS": "16"},
     "an older processor": {"NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX512_ICL AVX2 FMA3"},
+    "optimized": {"PYTHONOPTIMIZE": "2"},
     "other addresses": {"PYTHONMALLOC": "malloc", "MALLOC_PERTURB_": "90", "MALLOC_ARENA_MAX": "1"}}
 """Environment variables; numpy says with a warning that it lacks a feature that is to be left out."""
 

@@ -286,7 +286,7 @@ class Rule:
 def fold(*patterns: Pattern, shared: bool = False) -> Callable[[Callable[[Match], Replacement]], Rule]:
     """Make a rule of a function from a match to a Replacement; the function may refuse with `require`."""
     def decorate(build: Callable[[Match], Replacement]) -> Rule:
-        return Rule(build.__name__, (build.__doc__ or "").strip().splitlines()[0], patterns, build, shared)
+        return Rule(build.__name__, summary_of(build), patterns, build, shared)
     return decorate
 
 
@@ -328,4 +328,9 @@ class Sweep:
 
 def sweep(edits: Callable[[Model], Iterator[Edit]]) -> Sweep:
     """Make a rule of a function from a model to edits; all of its edits are one step."""
-    return Sweep(edits.__name__, (edits.__doc__ or "").strip().splitlines()[0], edits)
+    return Sweep(edits.__name__, summary_of(edits), edits)
+
+
+def summary_of(rule: Callable[..., Any]) -> str:
+    """The first line of its docstring; its name where Python left those out (-OO)."""
+    return (rule.__doc__ or rule.__name__).strip().splitlines()[0]
