@@ -14,6 +14,7 @@ from tflfuse.check import difference_of
 from tflfuse.errors import BadModel, Refused, TflfuseError
 from tflfuse.inputs import given, tries
 from tflfuse.ir import Array, Model, Operator, Subgraph
+from tflfuse.lifetimes import ALIGNMENT
 from tflfuse.packing import chain_of
 from tflfuse.part import PartError, Unmeasured
 from tflfuse.pipeline import fuse, lower
@@ -180,10 +181,7 @@ class _Trial:
         if memory.plan.head != new.arena.head or memory.plan.head > memory.plan.greedy:
             raise Fails(f"memory: a head of {memory.plan.head} bytes was said, TFLM takes {new.arena.head}, and by its "
                         f"own plan {memory.plan.greedy}")
-        reshapes = [[o.name for o in operators].count("RESHAPE") for s in result.report.plan.steps
-                    for operators in (s.after, s.removed)]
-        more = max(0, sum(reshapes[::2]) - sum(reshapes[1::2]))
-        most = max(old.arena.total + RESHAPE_KEEPS * more, self.case.options.get("arena", 0))
+        most = max(old.arena.total + sum(map(may_add, result.report.plan.steps)), self.case.options.get("arena", 0))
         if new.arena.total > most and most < ROOM:
             raise Fails(f"memory: the arena is {new.arena.total} bytes, was {old.arena.total}")
 
@@ -214,6 +212,15 @@ def seen(other: bytes, derived: bytes) -> bool:
         return difference_of(other, derived) is not None
     except BadModel:
         return True
+
+
+def may_add(step: Step) -> int:
+    """Bytes by which a fold may make the arena larger: the options of a RESHAPE that stands for another operator, and
+    a value that somebody reads now instead of a later one, which others need still."""
+    before, after = ([o.name for o in operators].count("RESHAPE") for operators in (step.removed, step.after))
+    stays = step.before[:1] if step.before and len(step.removed) < len(step.before) else ()
+    kept = sum(t.nbytes + ALIGNMENT for o in stays for t in o.inputs if t is not None and not t.is_constant)
+    return RESHAPE_KEEPS * (after - before) + kept
 
 
 def damage(operator: Operator, seed: int) -> None:
