@@ -134,3 +134,13 @@ def test_training_ends_with_a_fused_file(keras: Any, tmp_path: Path, capsys: pyt
         assert callback.result is not None and path.read_bytes() == callback.result.model
         assert names(flatbuffer.read(path.read_bytes())) == ["CUSTOM:TFLFUSE_CHAIN_1"]
         assert ("kTensorArenaSize" in capsys.readouterr().out) == said
+
+
+def test_no_training_begins_for_a_file_that_cannot_be_written(keras: Any, tmp_path: Path) -> None:
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+    model.compile("adam", "mse")
+    before = model.get_weights()[0]
+    with pytest.raises(OSError, match="no/model"):
+        model.fit(np.zeros((8, 4)) + 1, np.ones((8, 2)), verbose=0,
+                  callbacks=[tflfuse.keras.FuseOnTrainEnd(tmp_path / "no/model.tflite", np.zeros((8, 4)))])
+    assert np.array_equal(model.get_weights()[0], before)

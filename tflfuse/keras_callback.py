@@ -4,6 +4,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from .files import check_places
 from .keras import Representative, convert_keras, tensorflow
 from .result import Result
 
@@ -19,6 +20,10 @@ class FuseOnTrainEnd(tensorflow().keras.callbacks.Callback):  # type: ignore[mis
         super().__init__()
         self.path, self.representative_dataset = Path(path), representative_dataset
         self.result: Result | None = None
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Raises OSError where the file could not be written, before hours of training are spent on it."""
+        check_places([self.path])
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         self.result = convert_keras(self.model, self.representative_dataset)
