@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import flatbuffers
@@ -69,6 +70,12 @@ def test_any_offset_may_be_wrong() -> None:
         for value in (*values, int(rng.integers(len(data)))):
             outcomes.append(outcome(data[:at] + struct.pack("<I", value) + data[at + 4:]))
     assert min(outcomes.count("refused"), outcomes.count("accepted")) > 500
+
+
+@pytest.mark.parametrize("data", [Path("model.tflite"), "model.tflite", 10 ** 12, [1, 2]])
+def test_a_path_is_not_taken_for_a_models_bytes(data: Any) -> None:
+    with pytest.raises(TypeError, match="a bytes-like object is required"):
+        flatbuffer.read(data)
 
 
 @pytest.mark.parametrize("data", [b"", b"TFL3", b"\0" * 8, b"\x08\0\0\0TFL3", b"PK\x05\x06" + bytes(18),

@@ -86,6 +86,8 @@ def test_as_dict_is_json_and_holds_the_summary() -> None:
 def test_the_callers_inputs_are_used() -> None:
     image = np.full((1, 5, 5, 3), -3, np.int8)
     assert verify(conv_model(), conv_model(), inputs=[[image]]).runs == 1
+    with pytest.raises(TflfuseError, match="no inputs were given"):
+        verify(conv_model(), conv_model(), inputs=[])
     with pytest.raises(TflfuseError, match=r"run 1: 't0' is int8 \[1, 5, 5, 3\], float32 \[1\] was given"):
         verify(conv_model(), conv_model(), inputs=[[image], [np.zeros(1, np.float32)]])
     with pytest.raises(TflfuseError, match="1 inputs, 2 arrays"):

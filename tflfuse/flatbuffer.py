@@ -10,9 +10,9 @@ from .table_writer import TableWriter
 def read(data: bytes) -> Model:
     """The model in the bytes of a .tflite file. Constants are views of `data`.
 
-    Raises BadModel with one line that says what is wrong and where.
+    Raises BadModel with one line that says what is wrong and where, TypeError for a path or whatever is no bytes.
     """
-    data = bytes(data)
+    data = data if isinstance(data, bytes) else bytes(memoryview(data))
     end = zip_tail.start_of(data)
     reader = TableReader(data, end)
     model = decode.model(reader.root())

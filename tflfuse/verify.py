@@ -155,6 +155,8 @@ def runnable(engine: str, model: bytes) -> bytes:
 
 def fitting(graph: Subgraph, inputs: Sequence[Sequence[Array]]) -> list[list[Array]]:
     """The caller's arrays, of which each must have its graph input's shape and type."""
+    if not len(inputs):
+        raise TflfuseError("no inputs were given, so nothing would be compared")
     for run, arrays in enumerate(inputs):
         if len(arrays) != len(graph.inputs):
             raise TflfuseError(f"run {run}: the model has {len(graph.inputs)} inputs, {len(arrays)} arrays were given")
