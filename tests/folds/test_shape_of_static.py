@@ -74,3 +74,9 @@ def test_the_shape_of_a_scalar_has_no_data_to_store() -> None:
     shape = b.op("SHAPE", [b.input((), has_rank=True)], (0,), np.int32, out_type=2)
     y = b.op("RESHAPE", [b.input((1,)), shape], ())
     assert reason(b, y) == "the result has no elements, and without data a tensor is no constant"
+
+
+def test_a_type_that_no_shape_has_is_refused() -> None:
+    b = Build()
+    shape = b.op("SHAPE", [b.input((2, 3))], (2,), np.float32, out_type=0)
+    assert reason(b, b.op("NEG", [shape], (2,))) == "SHAPE is written as float32"

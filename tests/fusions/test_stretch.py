@@ -18,7 +18,7 @@ SMALL, LARGE, ROW = 8 * 8 * 1, 8 * 8 * 32, 8 * 32
 
 
 def sum_of_two(other_lives_on: bool) -> Model:
-    """CONV_2D of a small tensor, then ADD of a large one that is read once more behind it, or not."""
+    """CONV_2D of a small tensor, then ADD of a large one; then SOFTMAX of the sum, or MEAN of the large one again."""
     b = Build()
     small, large = b.input((1, 8, 8, 1), scale=0.1), b.input((1, 8, 8, 32), scale=0.1)
     y = b.conv(small, b.constant(np.ones((32, 1, 1, 1), np.int8), scale=0.01), scale=0.1)
@@ -26,7 +26,8 @@ def sum_of_two(other_lives_on: bool) -> Model:
     z = b.op("SOFTMAX", [y], y.shape, scale=1 / 256, zero_point=-128, beta=1.0)
     if not other_lives_on:
         return b.model(z)
-    return b.model(z, b.op("SOFTMAX", [large], large.shape, scale=1 / 256, zero_point=-128, beta=1.0))
+    b.operators.pop()  # without the SOFTMAX, whose time would be the fullest
+    return b.model(y, b.op("MEAN", [large, b.constant(np.array([1, 2], np.int32))], (1, 32), scale=0.1))
 
 
 @pytest.mark.parametrize("planned", [True, False])
@@ -45,7 +46,7 @@ def test_an_output_does_not_lie_over_what_is_read_later() -> None:
     stretch.consider(0, 2)
     piece = stretch.fused[0, 2]
     assert piece.peak >= 2 * LARGE + sum(map(aligned, piece.run.scratch))
-    assert stretch.head([piece, stretch.alone(2), stretch.alone(3)]) >= 3 * LARGE
+    assert stretch.head([piece, stretch.alone(2)]) >= 2 * LARGE
 
 
 def test_why_an_operator_is_left() -> None:
