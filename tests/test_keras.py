@@ -99,12 +99,14 @@ def test_several_inputs_keep_their_data(keras: Any) -> None:
 
 
 def test_inputs_of_every_form_of_model_are_found(keras: Any) -> None:
-    """A Sequential that was never called, and inputs in a dictionary."""
+    """A Sequential that was never called, and inputs in dictionaries, which Keras sorts."""
     data = np.random.default_rng(0).normal(0, 1, (20, 4)).astype(np.float32)
     sequential = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
     x = {"a": keras.Input((4,), name="a"), "b": keras.Input((4,), name="b")}
     of_two = keras.Model(x, keras.layers.Dense(2)(keras.layers.Add()([x["a"], x["b"]])))
-    for model, samples in ((sequential, data), (of_two, [data, data])):
+    z, y = keras.Input((4,), name="z"), keras.Input((4,), name="y")
+    unsorted = keras.Model({"z": z, "y": y}, keras.layers.Dense(2)(keras.layers.Add()([y, z])))
+    for model, samples in ((sequential, data), (of_two, [data, data]), (unsorted, [data, data])):
         found = tflfuse.convert_keras(model, samples, custom_ops=False)
         assert [t.shape for t in flatbuffer.read(found.model).subgraphs[0].inputs] == [(1, 4)] * len(model.inputs)
 

@@ -53,7 +53,10 @@ def quantized(model: Any, representative_dataset: Representative) -> bytes:
 
 
 def at_batch_of_one(tf: Any, model: Any) -> Any:
-    """The same layers behind inputs whose batch is 1: with an open batch the converter computes shapes at run time."""
+    """The same layers behind inputs whose batch is 1: with an open batch the converter computes shapes at run time.
+
+    The inputs are in a list, in the order of model.inputs: the converter fails on dictionaries that are not sorted.
+    """
     if not getattr(model, "inputs", None):
         raise TflfuseError("the model has no inputs yet: build it first, with an Input layer or model.build(shape)")
     for tensor in model.inputs:
@@ -62,7 +65,7 @@ def at_batch_of_one(tf: Any, model: Any) -> Any:
     given = model.inputs[0] if isinstance(model, tf.keras.Sequential) else model.input  # it has no input until called
     inputs = tf.nest.map_structure(
         lambda t: tf.keras.Input(batch_shape=(1, *t.shape[1:]), dtype=t.dtype, name=t.name.split(":")[0]), given)
-    return tf.keras.Model(inputs, model(inputs, training=False))
+    return tf.keras.Model(tf.nest.flatten(inputs), model(inputs, training=False))
 
 
 def samples_of(model: Any, data: Representative) -> Iterator[Any]:
