@@ -138,6 +138,19 @@ def test_a_sequence_that_is_flattened_stays_flat() -> None:
 
 @pytest.mark.usefixtures("library")
 @pytest.mark.usefixtures("library")
+def test_a_dense_layer_reads_a_batch_as_one_image() -> None:
+    """What is given as a batch of two and reshaped is an image when it comes back."""
+    b, rng = Build(), np.random.default_rng(0)
+    x = b.input((2, 2, 3, 4), scale=0.1)
+    flat = b.op("RESHAPE", [x, b.constant(np.array([1, 48], np.int32))], (1, 48), scale=0.1)
+    y = b.dense(flat, b.constant(random_int8(rng, (5, 48)), scale=0.01), None, scale=0.5)
+    model = fused_model(run_of(b.operators), b.inputs)
+    lower(model)
+    inputs = [random_int8(rng, x.shape)]
+    np.testing.assert_array_equal(invoked(load(flatbuffer.write(model)), inputs), invoked(load(b.bytes(y)), inputs))
+
+
+@pytest.mark.usefixtures("library")
 def test_a_function_of_a_flat_value_is_computed_flat() -> None:
     """x + RELU(x) of [1, 48]: one of the two as an image would make the sum broadcast."""
     b = Build()

@@ -20,7 +20,6 @@ from .numerics import INT32_MAX, INT32_MIN, add_parameters, mean_multiplier
 from .packing import CUSTOM, chain_of
 from .pattern import Match, Node, Replacement, fold, replace_by, require
 from .plan import rewrite
-from .planes import plane_of
 from .recover import activation_for, addend, dense_scale, factor, weight_scales
 from .stages_plane import NCHW_TO_NHWC
 from .tables import CONSTANT, Scalar
@@ -77,7 +76,8 @@ class _Lowering:
         if scale is not None and isinstance(stage, Convolution) and is_dense(stage, source):
             out = self.out(stage.out, last, (1, stage.out.channels))
             x = self.tensors[read[0]]
-            self.dense(stage, source, x if plane_of(x) == source.plane else self.image(read[0]), out, scale, False)
+            same = (1,) * (4 - len(x.shape)) + x.shape == (1, *source.plane)
+            self.dense(stage, source, x if same else self.image(read[0]), out, scale, False)
         elif isinstance(stage, Mean):
             flat = last and len(self.output.shape) == 2
             out = self.out(stage.out, last, (1, stage.out.channels) if flat else (1, *stage.out.plane))
