@@ -98,6 +98,17 @@ def test_several_inputs_keep_their_data(keras: Any) -> None:
     assert scales["serving_default_a:0"] == pytest.approx(200 / 255, rel=0.1)
 
 
+def test_inputs_and_outputs_stand_in_the_order_of_keras(keras: Any) -> None:
+    """The converter turns two inputs of one shape around, and the outputs too: data would go to the wrong one."""
+    x = [keras.Input((4,), name=name) for name in ("a", "b", "c")]
+    layers = [keras.layers.Dense(units) for units in (2, 3, 5)]
+    model = keras.Model(x, [layer(value) for layer, value in zip(layers, x)])
+    data = np.random.default_rng(0).uniform(-1, 1, (20, 4)).astype(np.float32)
+    graph = flatbuffer.read(tflfuse.convert_keras(model, [data, 10 * data, 100 * data]).model).subgraphs[0]
+    assert [t.name for t in graph.inputs] == [b"serving_default_a:0", b"serving_default_b:0", b"serving_default_c:0"]
+    assert [t.shape for t in graph.outputs] == [(1, 2), (1, 3), (1, 5)]
+
+
 def test_inputs_of_every_form_of_model_are_found(keras: Any) -> None:
     """A Sequential that was never called, and inputs in dictionaries, which Keras sorts."""
     data = np.random.default_rng(0).normal(0, 1, (20, 4)).astype(np.float32)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from . import flatbuffer
 from .errors import TflfuseError
 from .ir import Array
 from .proof import fuse_and_prove
@@ -44,12 +45,35 @@ def quantized(model: Any, representative_dataset: Representative) -> bytes:
     converter.inference_input_type = converter.inference_output_type = tf.int8
     try:
         with redirect_stdout(StringIO()):  # it names folders that are gone when it is done
-            return bytes(converter.convert())
+            converted = bytes(converter.convert())
     except TflfuseError:
         raise
     except Exception as error:  # the converter raises many kinds
         line = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise TflfuseError(f"TensorFlow cannot convert the model: {line}") from error
+    return in_order(converted, [tensor.name for tensor in fixed.inputs])
+
+
+def in_order(data: bytes, names: Sequence[str]) -> bytes:
+    """A converted file with its inputs and outputs in the order in which Keras has them; the converter's is any.
+
+    names: of the inputs. Outputs are called output_0, output_1, or as in the model's dictionary, which Keras sorts.
+    """
+    model = flatbuffer.read(data)
+    graph, signature = model.subgraphs[0], next(iter(model.signatures or ()), None)
+    if signature is None or signature.subgraph_index != 0:
+        return data
+    given = {(name or b"").decode(): tensor for name, tensor in signature.inputs}
+    made = sorted(((name or b"", tensor) for name, tensor in signature.outputs), key=lambda o: (len(o[0]), o[0]))
+    if not all(name.startswith(b"output_") for name, _ in made):
+        made.sort(key=lambda output: output[0])
+    inputs, outputs = [given[name] for name in names if name in given], [tensor for _, tensor in made]
+    if (inputs, outputs) == (graph.inputs, graph.outputs):
+        return data
+    if set(inputs) != set(graph.inputs) or set(outputs) != set(graph.outputs):
+        raise TflfuseError("TensorFlow calls the model's inputs or outputs otherwise than Keras")
+    graph.inputs, graph.outputs = inputs, outputs
+    return flatbuffer.write(model)
 
 
 def at_batch_of_one(tf: Any, model: Any) -> Any:
