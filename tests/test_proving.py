@@ -36,10 +36,15 @@ def test_what_is_saved_is_gone_on_with(tmp_path: Path) -> None:
     proving.save(state, proved)
     again = proving.load(state)
     assert again == proved and proving.of_commit(again, "new") is again[1]
-    assert list(proving.left(again, 0, 6)) == [1, 4, 5]
+    assert list(proving.left(again, "new", 0, 6)) == [1, 4, 5]
+    assert list(proving.left(again, "newest", 0, 6)) == [1, 2, 4, 5], "what failed is tried again with other sources"
     page = proving.page(again, "a command")
     assert "**3 models, 1 with a difference**; 1 that TFLM does not run" in page
     assert "| new | 2 to 3 | 2 | 1 | 250 ms |" in page and "* seed 2: fused: it differs" in page
+    proving.of_commit(again, "newest").add(2, "chain", Verdict(), 0.25)
+    page = proving.page(again, "a command")
+    assert "**3 models, 0 with a difference**" in page and "* seed 2, put right since: fused: it differs" in page
+    assert list(proving.left(again, "newest", 0, 6)) == [1, 4, 5]
 
 
 def test_the_script_proves_records_and_goes_on(tmp_path: Path) -> None:
