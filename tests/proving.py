@@ -127,11 +127,11 @@ def page(proved: list[Proved], command: str) -> str:
     """Markdown, for the figures file."""
     total: dict[str, Counter[str]] = {name: sum((getattr(p, name) for p in proved), Counter()) for name in COUNTS}
     models = total["models"]
-    count = sum(p.done for p in proved) - len(fixed)
     families = {k: v for k, v in models.items() if k not in ("refused", "left out")}
     fixed = right(proved)
     failed = {seed: why for p in proved for seed, why in p.failed.items()}
     wrong = {seed: why for seed, why in failed.items() if int(seed) not in fixed}
+    count = sum(p.done for p in proved) - len(fixed)
     rows = [f"| {p.commit} | {', '.join(f'{a:,} to {b - 1:,}' for a, b in p.seeds)} | {p.done:,} | {len(p.failed)} | "
             f"{p.seconds / max(p.done, 1) * 1000:.0f} ms | {p.ended} |" for p in proved]
     return "\n".join([
