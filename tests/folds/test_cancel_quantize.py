@@ -121,6 +121,7 @@ def test_where_tflm_would_round_twice_the_pair_stays() -> None:
     ((np.int8, 2e36, -128), (np.int8, 2e36, -128), "the real numbers overflow float32"),
     ((np.int16, 1.1e34, 0), (np.int16, 1.1e34, 0), "the real numbers overflow float32"),
     ((np.int8, 1.0, 0), (np.int8, 1e-5, 0), "the scales are too far apart for 32 bits"),
+    ((np.int8, 1.0, 0), (np.int8, 2.0 ** -14, 0), "the scales are too far apart for 32 bits"),
     ((np.int8, 1.0, 0), (np.uint8, 1.0, 0), "a UINT8 value is not clamped by TFLM")])
 def test_refused(one: Quantized, to: Quantized, reason: str) -> None:
     b, out = every(one, to)

@@ -1,13 +1,16 @@
 """What pieces of a subgraph need of the arena, next to what can be counted by hand."""
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tests.build import Build
 from tflfuse import flatbuffer
+from tflfuse.fusions.chain_runs import step_of
 from tflfuse.fusions.stretch import Stretch
-from tflfuse.ir import Model
+from tflfuse.ir import Model, Operator, OperatorCode
 from tflfuse.lifetimes import aligned
 from tflfuse.packing import CUSTOM
 from tflfuse.pipeline import fuse
@@ -80,3 +83,32 @@ def test_an_operator_alone_may_lie_over_its_input() -> None:
         stretch = Stretch(View.of(b.model(*outputs), 0), planned=True)
         return stretch.head([stretch.alone(k) for k in range(len(outputs))])
     assert head(second=False) == 2 * LARGE and head(second=True) == 3 * LARGE
+
+
+def test_why_an_operator_is_not_fused_that_could_be() -> None:
+    """For the flash, where the arena would hold no more than it does anyway; else for the arena."""
+    stretch = Stretch(View.of(sum_of_two(other_lives_on=False), 0), planned=True)
+    stretch.consider(1, 2)
+    piece, better = stretch.alone(1), stretch.fused[1, 2]
+    for peak, flash, word in ((100, 50, "flash"), (101, 50, "at once"), (100, 49, "at once")):
+        stretch.fused[1, 2] = replace(better, peak=peak, flash=flash, kept=piece.kept - 50)
+        refused = stretch.why_left(piece, most=100)
+        assert refused is not None and word in refused.reason
+
+
+def test_what_a_run_is_said_to_gain() -> None:
+    """From the fullest of its operators."""
+    stretch = Stretch(View.of(sum_of_two(other_lives_on=False), 0), planned=True)
+    stretch.consider(0, 2)
+    piece = stretch.fused[0, 2]
+    peaks = [stretch.alone(k).peak for k in (0, 1)]
+    note = step_of(stretch, piece, Operator(OperatorCode.of(CUSTOM), [], []), 0).note
+    assert peaks[0] != peaks[1] and f"up to {max(peaks):,} -> {piece.peak:,} bytes" in note
+
+
+def test_a_variable_is_in_no_run() -> None:
+    model = sum_of_two(other_lives_on=False)
+    model.subgraphs[0].inputs[1].is_variable = True
+    stretch = Stretch(View.of(model, 0), planned=True)
+    stretch.consider(0, 2)
+    assert not stretch.fused and "variable" in stretch.reasons[0, 2].reason
