@@ -59,9 +59,12 @@ class _Graph:
         return during, during - sum(self.size[t] for t in touched if not self.readers[t] & ~after)
 
 
-def least_order(view: View) -> list[Operator] | None:
+def least_order(view: View, graphs: int = 1) -> list[Operator] | None:
     """The operators in an order whose fullest moment is the least full; None where the file's order is one already,
-    where operators have effects beside their outputs, where a size is not known, or where it would take too long."""
+    where operators have effects beside their outputs, where a size is not known, or where it would take too long.
+
+    graphs: subgraphs among which the time is divided.
+    """
     operators = view.graph.operators
     if any(o.name in EFFECTS for o in operators) or any(t.is_variable for t in view.graph.tensors):
         return None
@@ -74,7 +77,7 @@ def least_order(view: View) -> list[Operator] | None:
     heap = [(0, 0, 0, graph.begin, -1, 0)]  # peak, operators left, done, held, the last operator, done before it
     came: dict[int, tuple[int, int]] = {}
     tried = 0
-    while heap and len(came) < MOST_STATES and tried < MOST_TRIED:
+    while heap and len(came) < MOST_STATES // graphs and tried < MOST_TRIED // graphs:
         peak, _, done, held, last, before = heappop(heap)
         if peak >= now:
             return None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import permutations
 from random import Random
 
 STEP = 16
@@ -22,6 +21,9 @@ more than a hundredth is missing."""
 
 MOST_WORK = 20_000_000
 """Pairs of blocks looked at in one search: an order of n blocks takes up to n * n. Wide graphs get fewer tries."""
+
+MOST_WAYS = 256
+"""Ways in which an output may lie over its inputs that are looked at: each input may double them."""
 
 
 @dataclass(eq=False)
@@ -53,6 +55,7 @@ class Problem:
     tried: int = 0
     spots: list[list[Spot]] = field(init=False)
     alive: dict[int, list[int]] = field(init=False)
+    sums: dict[int, int] = field(init=False)
 
     def __post_init__(self) -> None:
         self.alive = {}
@@ -60,6 +63,10 @@ class Problem:
             for time in range(block.first, block.last + 1):
                 self.alive.setdefault(time, []).append(number)
         self.spots = [self.around(number) for number in range(len(self.blocks))]
+        under: dict[int, list[int]] = {}
+        for source, output in self.near:
+            under.setdefault(output, []).append(source)
+        self.sums = {time: self.sum_of(numbers, under) for time, numbers in self.alive.items()}
 
     def around(self, number: int) -> list[Spot]:
         block = self.blocks[number]
@@ -76,14 +83,18 @@ class Problem:
 
     def bound(self) -> int:
         """No placement is smaller: the largest sum of what is needed at one time."""
-        return max((self.needed(time) for time in self.alive), default=0)
+        return max(self.sums.values(), default=0)
 
     def needed(self, time: int) -> int:
         """The sum of the blocks of one time, with outputs as far over inputs as they may lie."""
-        numbers = self.alive[time]
+        return self.sums[time]
+
+    def sum_of(self, numbers: Sequence[int], under: Mapping[int, Sequence[int]]) -> int:
+        """That sum for the blocks of one time. under: the inputs over which each output may lie."""
+        there = set(numbers)
         total = sum(self.blocks[n].size for n in numbers)
-        for output in numbers:
-            inputs = [(self.blocks[n].size, self.near[n, output]) for n in numbers if (n, output) in self.near]
+        for output in there & under.keys():
+            inputs = [(self.blocks[n].size, self.near[n, output]) for n in under[output] if n in there]
             if inputs:
                 total += joint(self.blocks[output].size, inputs) - self.blocks[output].size - sum(s for s, _ in inputs)
         return total
@@ -115,20 +126,27 @@ class Problem:
 def joint(output: int, inputs: Sequence[tuple[int, int]]) -> int:
     """The fewest bytes that an output and the inputs that it may overlap lie in together.
 
-    inputs: for each its size and the distance from the output's offset. Sizes in bytes.
+    inputs: for each its size and the distance from the output's offset. Sizes in bytes. Those that lie over the output
+    do so in the order of their distances, which ends lowest; each may lie beside it instead.
     """
-    def above(order: Sequence[tuple[int, int]]) -> Iterator[int]:
-        """For each number of inputs over the output, the rest beside it."""
-        end, beside = output, sum(size for size, _ in order)
-        yield output + beside
-        at = 0
-        for size, distance in order:
-            at = max(at, distance) + size
-            beside -= size
-            end = max(output, at)
-            yield end + beside
+    ways = {0: 0}  # where those over the output end: bytes of those beside it
+    for size, distance in sorted(inputs, key=lambda one: one[1]):
+        more: dict[int, int] = {}
+        for at, beside in ways.items():
+            for end, rest in ((max(at, distance) + size, beside), (at, beside + size)):
+                more[end] = min(rest, more.get(end, rest))
+        ways = least(more, output)
+    return min(max(output, at) + beside for at, beside in ways.items())
 
-    return min(total for order in permutations(inputs) for total in above(order))
+
+def least(ways: Mapping[int, int], output: int) -> dict[int, int]:
+    """The ways to lie over an output that no other one is better than in both, at most MOST_WAYS of them."""
+    kept: dict[int, int] = {}
+    lowest_yet = ways[min(ways)] + 1
+    for at in sorted(ways):
+        if ways[at] < lowest_yet:
+            kept[at] = lowest_yet = ways[at]
+    return dict(sorted(kept.items(), key=lambda way: max(output, way[0]) + way[1])[:MOST_WAYS])
 
 
 def lowest(taken: list[tuple[int, int]]) -> int:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from tflfuse.errors import BadModel
 from tflfuse.invariants import MOST_DIMENSIONS, check
 from tflfuse.ir import Buffer, Model, Operator, OperatorCode, Quantization, Subgraph, Table, Tensor
 from tflfuse.pipeline import fuse
+from tflfuse.placement import joint
 
 SMALL = 1 << 20
 """Bytes that working on a small file takes at most, whatever it claims."""
@@ -259,6 +261,50 @@ def test_a_plan_for_more_memory_than_there_is_is_not_written() -> None:
     turned = b.op("RESHAPE", [wide, b.constant(numbers(most, 1))], (most, 1))  # lies where `wide` does, if planned
     data = b.bytes(turned, b.op("RELU", [wide], (1, most)))
     assert attacked(data) == Reached.FUSE and fuse(data).model == data
+
+
+def test_an_output_over_many_inputs_is_placed_in_no_time() -> None:
+    """In the order of their distances; once all orders were tried, and of sixteen inputs there are 2 * 10 ** 13."""
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        output, *numbers_ = (int(n) for n in rng.integers(1, 40, 1 + 2 * int(rng.integers(0, 5))))
+        inputs = [(s, d - 1) for s, d in zip(numbers_[::2], numbers_[1::2], strict=True)]
+        assert joint(output, inputs) == min(total_of(output, order, over) for order in permutations(inputs)
+                                            for over in range(len(order) + 1))
+    b = Build()
+    values = [b.input((1, 4), scale=0.1)]
+    for k in range(50):  # each value lives until 30 others were made of it
+        values.append(b.op("ADD", [values[-1], values[max(0, k - 30)]], (1, 4), scale=0.1))
+    assert attacked(b.bytes(values[-1])) >= Reached.REWRITTEN
+
+
+def total_of(output: int, order: tuple[tuple[int, int], ...], over: int) -> int:
+    """Bytes of an output with the first inputs over it one behind the other, and the rest beside it."""
+    end = 0
+    for size, distance in order[:over]:
+        end = max(end, distance) + size
+    return max(output, end) + sum(size for size, _ in order[over:])
+
+
+def test_many_values_at_one_time_are_placed_in_no_time() -> None:
+    b = Build()
+    x = b.input((1, 4))
+    outs = [b.op("RELU", [x], x.shape) for _ in range(150)]
+    assert attacked(b.bytes(*outs)) >= Reached.FUSE
+
+
+def test_all_subgraphs_together_take_the_time_of_one() -> None:
+    graphs = []
+    for _ in range(12):
+        b = Build()
+        x = b.input((1, 4))
+        outs = [b.op("TANH", [x], (1, 4 + k)) for k in range(16)]
+        graphs.append(b.model(b.op("CONCATENATION", outs, (1, 184), axis=1)))
+    model = graphs[0]
+    for other in graphs[1:]:
+        model.subgraphs += other.subgraphs
+        model.operator_codes += other.operator_codes
+    assert attacked(flatbuffer.write(model)) >= Reached.FUSE
 
 
 def test_scratch_memory_of_no_bytes_overlaps_nothing() -> None:

@@ -93,5 +93,5 @@ def test_an_order_that_fits_the_budget_is_kept() -> None:
 def test_another_order_that_gains_nothing_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     model = two_branches()
     first, second, *rest = model.subgraphs[0].operators
-    monkeypatch.setattr(arrange, "least_order", lambda view: [second, first, *rest])
+    monkeypatch.setattr(arrange, "least_order", lambda view, graphs: [second, first, *rest])
     assert arranged(model, custom_ops=False).steps == ()

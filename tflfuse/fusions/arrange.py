@@ -20,16 +20,17 @@ def arranged(model: Model, custom_ops: bool = True, planned: bool = True, budget
     brought a memory plan keeps its order.
     """
     if model.memory_plan_version is None:
-        steps = [step for number in range(len(model.subgraphs))
-                 if (step := reordered(View.of(model, number), custom_ops, planned, budget)) is not None]
+        count = len(model.subgraphs)
+        found = [reordered(View.of(model, number), custom_ops, planned, budget, count) for number in range(count)]
+        steps = [step for step in found if step is not None]
         if steps:
             return Plan(tuple(steps))
     return chain_runs(model, planned, budget) if custom_ops else Plan()
 
 
-def reordered(view: View, custom_ops: bool, planned: bool, budget: int | None) -> Step | None:
+def reordered(view: View, custom_ops: bool, planned: bool, budget: int | None, graphs: int) -> Step | None:
     """The step to another order; None where the file's serves as well or fits the budget."""
-    order = least_order(view)
+    order = least_order(view, graphs)
     if order is None:
         return None
     other = replace(view, graph=replace(view.graph, operators=order))
