@@ -11,6 +11,7 @@ from tests.memory.graphs import random_graph
 from tflfuse import flatbuffer
 from tflfuse.fusions import arrange
 from tflfuse.fusions.arrange import arranged
+from tflfuse.fusions.stretch import Stretch
 from tflfuse.ir import Model, Operator, Tensor
 from tflfuse.order import _Graph, fullest, least_order
 from tflfuse.pipeline import fuse
@@ -88,6 +89,9 @@ def test_an_order_that_fits_the_budget_is_kept() -> None:
     (step,) = arranged(two_branches(), custom_ops=False, budget=1).steps
     assert step.rule == "order"
     assert arranged(two_branches(), custom_ops=False, budget=1 << 20).steps == ()
+    needed = Stretch(View.of(two_branches(), 0), planned=True, fuses=False).cut().arena
+    assert arranged(two_branches(), custom_ops=False, budget=needed).steps == ()
+    assert arranged(two_branches(), custom_ops=False, budget=needed - 1).steps
 
 
 def test_another_order_that_gains_nothing_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
