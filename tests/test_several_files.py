@@ -13,7 +13,7 @@ import pytest
 from rich.cells import cell_len
 
 from tests.small_models import activation_model, batch_norm_model
-from tflfuse import cli, one_file
+from tflfuse import cli, one_file, several_files
 
 Said = pytest.CaptureFixture[str]
 
@@ -58,6 +58,12 @@ def test_each_is_as_it_would_be_alone(options: list[str], models: list[str], out
     assert blank == "" and head.split() == ["operators", "file", "kTensorArenaSize", "traffic", "outputs"]
     assert table[0].startswith("one.tflite") and "3 -> " in table[0] and table[0].endswith("  equal")
     assert table[1].startswith("two.tflite") and table[2] == "2 files, 2 written, 0 failed"
+
+
+@pytest.mark.parametrize("numbers, said", [((1000, 350), "-65%"), ((1000, 1), "-99%"), ((1000, 0), "-100%"),
+                                           ((1000, 1001), "0%"), ((0, 0), "0%"), ((2, 5), "+150%"), (None, "")])
+def test_all_is_gone_only_where_nothing_is_left(numbers: tuple[int, int] | None, said: str) -> None:
+    assert several_files.change(numbers) == said
 
 
 def test_one_that_is_no_model_stops_no_other(models: list[str], out: Path, tmp_path: Path, capsys: Said) -> None:

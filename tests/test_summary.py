@@ -78,6 +78,16 @@ def test_a_fused_operator_shows_its_place_its_layers_and_its_traffic() -> None:
     assert layers.split() == ["#1-#2", "2", "CONV_2D", f"{before:,}", "->", f"{after:,}"]
 
 
+def test_fused_operators_stand_in_order_even_those_of_one_layer() -> None:
+    report = fuse(long_model(3)).report
+    steps = report.plan.steps
+    first = next(n for n, s in enumerate(steps) if s.rule == "chain_runs")
+    alone = replace(steps[first], before=steps[first].before[:1])
+    one_of_one = replace(report, plan=replace(report.plan, steps=(*steps[:first], alone, *steps[first + 1:])))
+    places = [line.split()[0] for line in one_of_one.text().split("\n") if line.startswith("  #")]
+    assert len(places) > 1 and "-" not in places[0] and "-" in places[1]
+
+
 def test_refusals_are_ranked_by_the_bytes_that_they_keep_moving() -> None:
     said = lines_of(wide_and_narrow())
     at = said.index("not fused, and why:")

@@ -61,6 +61,8 @@ def change(before: int, after: int) -> str:
     if before == 0:
         return "new"
     part = 100 * (after - before) / before
+    if after > 0:
+        part = max(part, -99)  # something is left
     return f"{'−' if part < 0 else '+'}{abs(part):.{0 if abs(part) >= 10 else 1}f}%"
 
 

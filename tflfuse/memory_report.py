@@ -32,11 +32,11 @@ class Memory:
                 "buffers": [buffer_dict(p) for p in self.plan.places], "at_the_peak": self.in_the_way()}
 
     def lines(self) -> Iterator[str]:
-        """The plan and every place."""
+        """The plan and every place, in the order in which they are taken."""
         yield (f"memory plan, {HOW[self.plan.origin]}: tensors and rows take {self.plan.head:,} bytes of the arena; "
                f"by TFLM's own plan they would take {self.plan.greedy:,}; step 1 is the first operator that runs")
         yield from (f"at {p.offset:>9,}: {p.size:>9,} bytes, from step {p.first} to {p.last}: {name_of(p)}"
-                    for p in self.plan.places)
+                    for p in sorted(self.plan.places, key=lambda p: (p.first, p.offset)))
 
     def in_the_way(self) -> dict[str, Any]:
         """The operator at which the arena is fullest, and what it must hold then, the largest first."""
@@ -55,7 +55,10 @@ class Memory:
         held = [f"{b['name']} ({b['size']:,})" for b in found["buffers"][:MOST_NAMED]]
         more = len(found["buffers"]) - MOST_NAMED
         rest = f" and {more} more" if more > 0 else ""
-        return f"{found['operator']} needs {', '.join(held)}{rest} at once"
+        overlap = sum(b["size"] for b in found["buffers"]) > max((b["offset"] + b["size"] for b in found["buffers"]),
+                                                                 default=0)
+        shared = ", some lying over others" if overlap else ""
+        return f"{found['operator']} needs {', '.join(held)}{rest} at once{shared}"
 
 
 def buffer_dict(place: Place) -> dict[str, Any]:

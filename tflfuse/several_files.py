@@ -155,6 +155,8 @@ def change(numbers: tuple[int, int] | None) -> str:
     if numbers is None:
         return ""
     percent = round(100 * (numbers[1] - numbers[0]) / max(numbers[0], 1))
+    if numbers[1] > 0:
+        percent = max(percent, -99)  # something is left
     return f"{percent:+}%" if percent else "0%"
 
 

@@ -106,12 +106,12 @@ def groups(report: Report, room: int) -> Iterator[str]:
     of_several = [s for s in steps if len(s.before) > 1]
     most = len(of_several) if len(of_several) + (len(of_several) < len(steps)) < room else max(room - 2, 1)
     best = sorted(of_several, key=lambda s: (-spared(moved.get(s.after[0].label)), -len(s.before)))[:most]
+    others = [s for s in steps if s not in best]
+    if len(others) == 1:  # the line that would count it has room for it
+        best, others = steps, []
     for step in (s for s in steps if s in best):
         yield group(step, moved.get(step.after[0].label))
-    others = [s for s in steps if s not in best]
-    if len(others) == 1:
-        yield group(others[0], moved.get(others[0].after[0].label))
-    elif others:
+    if others:
         operators = sum(len(s.before) for s in others)
         each = "one operator each" if operators == len(others) else f"{operators} operators"
         yield f"  {len(others)}{' more' if best else ''} of {each}"
