@@ -64,7 +64,8 @@ KERNELS: dict[str, tuple[Kept, Kept]] = {
     "SPLIT_V": (Kept(1), NOTHING), "CAST": (Kept(2), NOTHING), "SHAPE": (Kept(1), NOTHING),
     "RESIZE_NEAREST_NEIGHBOR": (Kept(1), NOTHING), "RESIZE_BILINEAR": (Kept(1), NOTHING),
     "L2_NORMALIZATION": (Kept(1), Kept(1)), "EXPAND_DIMS": (NOTHING, NOTHING), "GATHER": (Kept(2), NOTHING),
-    "SQUEEZE": (Kept(9), NOTHING)}
+    "SQUEEZE": (Kept(9), NOTHING), "SLICE": (NOTHING, NOTHING), "ABS": (NOTHING, Kept(7)), "ELU": (NOTHING, Kept(64)),
+    "MAXIMUM": (NOTHING, NOTHING), "MINIMUM": (NOTHING, NOTHING)}
 
 CHANNEL_AXIS = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "TRANSPOSE_CONV": 0}
 """The axis of the filter for each of whose channels a multiplier and a shift are kept."""
