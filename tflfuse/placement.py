@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from .errors import Refused
+
 STEP = 16
 """Offsets, sizes and distances are multiples of it."""
 
@@ -22,6 +24,8 @@ more than a hundredth is missing."""
 MOST_WORK = 20_000_000
 """Pairs of blocks looked at in one search: an order of n blocks takes up to n * n. Wide graphs get fewer tries."""
 
+MOST_MOMENTS = 1_000_000
+"""Blocks times how long they are needed, all together: as many pairs of blocks would have to be kept apart."""
 MOST_WAYS = 256
 """Ways in which an output may lie over its inputs that are looked at: each input may double them."""
 
@@ -58,6 +62,8 @@ class Problem:
     sums: dict[int, int] = field(init=False)
 
     def __post_init__(self) -> None:
+        if sum(moments(b.first, b.last) for b in self.blocks) > MOST_MOMENTS:
+            raise Refused("so many tensors are needed at one time that no search for their places would end")
         self.alive = {}
         for number, block in enumerate(self.blocks):
             for time in range(block.first, block.last + 1):
@@ -121,6 +127,11 @@ class Problem:
         gaps = sum(max(offsets[n] + self.blocks[n].size for n in self.alive[time]) - self.needed(time)
                    for time in self.tight & self.alive.keys())
         return total, gaps
+
+
+def moments(first: int, last: int) -> int:
+    """At how many times something is needed."""
+    return max(last - first + 1, 0)
 
 
 def joint(output: int, inputs: Sequence[tuple[int, int]]) -> int:

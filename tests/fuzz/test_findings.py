@@ -293,6 +293,14 @@ def test_many_values_at_one_time_are_placed_in_no_time() -> None:
     assert attacked(b.bytes(*outs)) >= Reached.FUSE
 
 
+def test_pairs_of_values_do_not_fill_the_memory() -> None:
+    b = Build()
+    x = b.input((1, 4))
+    outs = [b.op("RELU", [x], x.shape) for _ in range(2000)]
+    notes = fuse(b.bytes(*outs)).report.notes
+    assert "where tensors lie is not known: so many tensors are needed at one time" in " ".join(notes)
+
+
 def test_all_subgraphs_together_take_the_time_of_one() -> None:
     graphs = []
     for _ in range(12):

@@ -18,7 +18,7 @@ from ..kernel_scratch import scratch_if_known
 from ..layout import Layout, laid_out
 from ..lifetimes import Request, aligned
 from ..overlap import distances, distances_of
-from ..placement import Block, Problem, joint, place
+from ..placement import MOST_MOMENTS, Block, Problem, joint, moments, place
 from ..packing import CUSTOM
 from ..plan import View
 from ..stages import KINDS, Run, Stages
@@ -69,8 +69,6 @@ class Stretch:
     def __init__(self, view: View, planned: bool, fuses: bool = True) -> None:
         self.view = view
         self.fuses = fuses
-        self.planned = planned
-        self.overlaps = planned and view.number == 0
         self.operators = view.graph.operators
         self.stages = Stages()
         self.reasons: dict[tuple[int, int], Refused] = {}
@@ -83,6 +81,8 @@ class Stretch:
         ends = dict.fromkeys(view.results, len(self.operators))
         self.live = {t: Live(t, aligned(size_of(t)), at, max(ends.get(t, 0), self.last_reader[t], at))
                      for t, at in born.items() if size_of(t)}
+        self.planned = planned and sum(moments(t.born, t.dies) for t in self.live.values()) <= MOST_MOMENTS // 2
+        self.overlaps = self.planned and view.number == 0
 
     def cut(self, budget: int | None = None) -> Cut:
         """The best pieces; those without a run are operators left as they are. budget: bytes of the arena."""
