@@ -109,6 +109,8 @@ def test_a_model_of_every_kind_of_field_comes_out_as_it_went_in() -> None:
     fake = schema.FakeQuantOptionsT()
     fake.min, fake.max, fake.numBits = -1.5, float("nan"), -7
     operator.builtinOptions, operator.builtinOptionsType = fake, schema.BuiltinOptions.FakeQuantOptions
+    code = model.operatorCodes[operator.opcodeIndex]
+    code.builtinCode = code.deprecatedBuiltinCode = schema.BuiltinOperator.FAKE_QUANT
     model.description, model.metadataBuffer = b"\xff\xfe not UTF-8", [0, 1]
     graph.name = b""
     data = packed(model)
