@@ -62,8 +62,8 @@ def test_the_figures_are_those_of_the_report() -> None:
     assert report.memory and report.memory.before and report.traffic
     said = report.text()
     assert f"{report.memory.before.device:,} -> {report.memory.after.device:,} bytes for 32-bit targets" in said
-    assert f"{report.traffic.before.tensors:,} -> {report.traffic.after.tensors:,} bytes of tensors" in said
-    assert f"0 -> {report.traffic.after.rings:,} bytes, read and written in fused operators" in said
+    assert (f"{report.traffic.before.total:,} -> {report.traffic.after.total:,} bytes read and written, "
+            f"{report.traffic.after.rings:,} of them rows in fused operators") in said
     assert "not verified: no model was run; every step keeps every bit by construction" in said
 
 

@@ -123,7 +123,7 @@ def figures(report: Report) -> Figures:
     return Figures(how_exact(report), (report.operators_before.total(), report.operators_after.total()),
                    (report.bytes_before, report.bytes_after),
                    (memory.before.device, memory.after.device) if known and memory and memory.before else None,
-                   (traffic.before.tensors, traffic.after.tensors) if traffic else None)
+                   (traffic.before.total, traffic.after.total) if traffic else None)
 
 
 def table(found: Sequence[Outcome], room: int | None = None) -> list[str]:

@@ -63,11 +63,9 @@ def figures(report: Report) -> Iterator[str]:
         before = f"{memory.before.device:>10,} -> " if memory.before else " " * 14
         yield f"{'kTensorArenaSize':{LABEL}} {before}{memory.after.device:,} bytes for 32-bit targets"
     if traffic:
-        yield (f"{'traffic':{LABEL}} {traffic.before.tensors:>10,} -> {traffic.after.tensors:,} bytes of tensors, "
-               "read and written")
-        if traffic.before.rings or traffic.after.rings:
-            yield (f"{'and rows':{LABEL}} {traffic.before.rings:>10,} -> {traffic.after.rings:,} bytes, read and "
-                   "written in fused operators")
+        rows = f", {traffic.after.rings:,} of them rows in fused operators" if traffic.after.rings else ""
+        yield (f"{'traffic':{LABEL}} {traffic.before.total:>10,} -> {traffic.after.total:,} bytes read and written"
+               f"{rows}")
     if not report.changed:
         yield f"unchanged: {report.why_unchanged}"
 

@@ -133,7 +133,7 @@ def test_its_figures_are_those_of_the_json(which: str) -> None:
     assert figures["Operators"] == [said["operators"]["after"], said["operators"]["before"]]
     assert figures["File"] == [said["bytes"]["after"], said["bytes"]["before"]]
     assert figures["Arena, 32-bit"] == [said["memory"][t]["device"] for t in ("after", "before")]
-    assert figures["Tensors read and written"] == [said["traffic"][t]["tensors"] for t in ("after", "before")]
+    assert figures["Read and written in SRAM"] == [said["traffic"][t]["total"] for t in ("after", "before")]
     assert ("Arena, 64-bit" in figures) == (said["arena"] is not None)
     if said["arena"]:
         assert figures["Arena, 64-bit"] == [said["arena"]["after"], said["arena"]["before"]]
