@@ -60,7 +60,7 @@ def test_the_arena_of_a_microcontroller_is_known(name: str) -> None:
 
 
 def test_what_tflm_notes_while_it_plans() -> None:
-    """Of a tensor or scratch buffer 24 bytes, of each place 40, of a request for scratch memory 12, for 12 more besides."""
+    """Of a tensor or scratch buffer 24 bytes, of a place 40, of a request for scratch memory 12, and 12 more."""
     graph = flatbuffer.read(fuse(model()).model)
     scratch = sum(o.name == CUSTOM for o in graph.subgraphs[0].operators)
     constants = sum(t.is_constant for t in graph.subgraphs[0].tensors)
