@@ -137,12 +137,13 @@ def page(proved: list[Proved], command: str) -> str:
     return "\n".join([
         "# Random models proved", "",
         f"Written by `{command}`. Each seed makes one model and the options to rewrite it with; `scripts/prove --help`",
-        "says what is compared. A seed gives the same model on every machine.", "",
+        "says what is compared. A seed gives the same model on every machine. What holds since was tried again after a",
+        "change of the sources or of what the check allows.", "",
         f"**{count:,} models, {len(wrong)} with a difference**; {models['refused']:,} that TFLM "
         f"does not run as they are; {models['left out']:,} re-quantizing steps left out by their measured error.", "",
         "| commit | seeds | models | with a difference | time for a model | ended |",
         "|---|---|--:|--:|--:|---|", *rows, "",
-        *(f"* seed {seed}{', put right since' * (int(seed) in fixed)}: {why}" for seed, why in failed.items()),
+        *(f"* seed {seed}{', holds since' * (int(seed) in fixed)}: {why}" for seed, why in failed.items()),
         *([""] if failed else []),
         "## What was in them", "",
         "Models: " + told(families), "", "Operators: " + told(total["operators"]), "",

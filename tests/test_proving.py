@@ -43,7 +43,7 @@ def test_what_is_saved_is_gone_on_with(tmp_path: Path) -> None:
     assert "| new | 2 to 3 | 2 | 1 | 250 ms |" in page and "* seed 2: fused: it differs" in page
     proving.of_commit(again, "newest").add(2, "chain", Verdict(), 0.25)
     page = proving.page(again, "a command")
-    assert "**3 models, 0 with a difference**" in page and "* seed 2, put right since: fused: it differs" in page
+    assert "**3 models, 0 with a difference**" in page and "* seed 2, holds since: fused: it differs" in page
     assert list(proving.left(again, "newest", 0, 6)) == [1, 4, 5]
 
 
