@@ -13,6 +13,7 @@ from .arguments import parsed
 from .check import check
 from .errors import TflfuseError
 from .proof import Differs
+from .source import model_bytes
 from .terminal import Spinner, columns, fail, say
 from .workers import Workers
 from .wrapping import one_line
@@ -32,7 +33,7 @@ def proved(args: argparse.Namespace) -> int:
     """--check: whether a file was made of its original."""
     file, original = args.files
     try:
-        contents = file.read_bytes(), original.read_bytes()
+        contents = model_bytes(file), model_bytes(original)
         with Spinner(shown=not args.quiet) as progress:
             progress("deriving the file once more")
             shown = check(*contents, runs=args.verify)

@@ -15,6 +15,7 @@ from .pipeline import fuse, lower
 from .proof import Differs, Unproved, fuse_and_prove, lower_and_prove
 from .report import Report
 from .result import Result
+from .source import model_bytes
 
 Progress = Callable[[str], None]
 """Is told what is being done."""
@@ -59,7 +60,7 @@ def make(args: argparse.Namespace, source: Path, target: Path | None, progress: 
 
     Raises OSError where it cannot be read, Differs where the proof fails, OverBudget, and other TflfuseErrors.
     """
-    result = rewritten(args, source.read_bytes(), progress)
+    result = rewritten(args, model_bytes(source), progress)
     report = result.report
     if args.lower and not report.changed:
         report = replace(report, unchanged="no operator in it is fused, so there is nothing to lower")
