@@ -119,4 +119,4 @@ def check_budget(result: Result, budget: int) -> None:
     if arena.total > budget:
         memory = result.report.memory
         obstacle = f": {memory.obstacle()}" if memory else ""
-        raise OverBudget(f"the smallest arena found is {arena.total} bytes, --arena allows {budget}{obstacle}")
+        raise OverBudget(f"the smallest arena found is {arena.total:,} bytes, --arena allows {budget:,}{obstacle}")

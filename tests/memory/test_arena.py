@@ -100,7 +100,7 @@ def test_a_budget_is_kept_to_the_byte(tmp_path: Path, capsys: pytest.CaptureFixt
     Path(out).unlink()
     assert cli.main([source, out, "-q", "--arena", str(least - 1)]) == 4
     said = capsys.readouterr().err
-    assert f"the smallest arena found is {least} bytes" in said and "'t0' (1,152)" in said and "at once" in said
+    assert f"the smallest arena found is {least:,} bytes" in said and "'t0' (1,152)" in said and "at once" in said
     assert not Path(out).exists()
 
 
