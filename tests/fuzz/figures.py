@@ -26,6 +26,7 @@ GROUPS = {
                     "kernel_scratch", "memory_check", "replay"),
 }
 """Files of the package by what they do; the rest is not counted."""
+KEPT = "\n## What was found"
 SAMPLE = 600
 """Inputs of the corpus with which lines are counted."""
 
@@ -81,10 +82,13 @@ def text(rows: Sequence[str], coverage_of: dict[str, tuple[int, int]], inputs: i
 
 
 def write(folder: Path, revision: str, options: Sequence[str]) -> str:
-    """Add a run's row to the file and take its corpus' coverage; returns what was written."""
+    """Add a run's row to the file and take its corpus' coverage; returns what was written. What people added at the
+    end, from the headline KEPT on, stays."""
     state = json.loads((folder / "figures.json").read_text())
-    old = re.findall(r"^\| \d{4}-.*$", FILE.read_text(), re.MULTILINE) if FILE.exists() else []
+    before = FILE.read_text() if FILE.exists() else ""
+    old = re.findall(r"^\| \d{4}-.*$", before, re.MULTILINE)
     corpus = folder / "corpus"
     out = text([*old, row(state, revision, options)], covered(corpus), sum(1 for _ in corpus.iterdir()))
+    out += before[before.index(KEPT):] if KEPT in before else ""
     FILE.write_text(out)
     return out
