@@ -362,6 +362,11 @@ def test_standard_streams_that_are_closed(descriptors: Sequence[int], folder: Pa
     assert out.read_bytes() == expected.read_bytes()
 
 
+def heed_interrupts() -> None:
+    """Whoever runs the tests in the background may have had SIGINT ignored, and that is inherited."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_interrupted_while_the_models_are_run(folder: Path) -> None:
     """As Ctrl-C does it, to every process of the group: 130, nothing written, no process left."""
     pytest.importorskip("tflite_micro", reason="the tflite-micro wheel is not installed")
@@ -370,7 +375,7 @@ def test_interrupted_while_the_models_are_run(folder: Path) -> None:
     for k in range(8):
         out.unlink(missing_ok=True)
         child = subprocess.Popen([sys.executable, "-m", "tflfuse", MODEL, out, "-q"], cwd=PROJECT, text=True,
-                                 stderr=subprocess.PIPE, start_new_session=True)
+                                 stderr=subprocess.PIPE, start_new_session=True, preexec_fn=heed_interrupts)
         children = Path(f"/proc/{child.pid}/task/{child.pid}/children")
         while child.poll() is None and not children.read_text():
             time.sleep(0.01)

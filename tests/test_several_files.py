@@ -205,7 +205,13 @@ def test_an_interrupt_stops_all_and_leaves_nothing_half(tmp_path: Path, out: Pat
     for number in range(40):
         (folder / f"{number}.tflite").write_bytes(activation_model())
     command = [sys.executable, "-m", "tflfuse", *map(str, folder.iterdir()), "-o", f"{out}/", "--jobs", "2"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as running:
+
+    def heed_interrupts() -> None:
+        """Whoever runs the tests in the background may have had SIGINT ignored, and that is inherited."""
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+                          preexec_fn=heed_interrupts) as running:
         while not list(out.glob("*.tflite")):
             assert running.poll() is None
             time.sleep(0.05)

@@ -5,7 +5,7 @@ import pytest
 
 from tests.build import Build
 from tflfuse import fuse
-from tflfuse.errors import TflfuseError
+from tflfuse.errors import BadModel
 
 
 def model(kind: str, operands: int, outputs: int = 1) -> bytes:
@@ -29,10 +29,16 @@ def test_an_operator_without_outputs_is_told_apart() -> None:
     b = Build()
     x = b.input((1, 4, 4, 4), scale=0.1)
     b.add("MEAN", [x, x], [])
-    report = fuse(b.bytes(b.op("ADD", [x, x], x.shape, scale=0.1)), custom_ops=False).report
-    assert [n for n in report.notes if "MEAN #0 without outputs has not the operands that its kernel takes" in n]
+    with pytest.raises(BadModel, match="MEAN #0 without outputs computes nothing"):
+        fuse(b.bytes(b.op("ADD", [x, x], x.shape, scale=0.1)), custom_ops=False)
 
 
-def test_with_fused_operators_one_line_names_the_operator() -> None:
-    with pytest.raises(TflfuseError, match="MEAN #0 't1' has no operand 0"):
-        fuse(model("MEAN", 0))
+@pytest.mark.parametrize("kind", ["MEAN", "SVDF"])
+def test_the_rest_is_fused_and_the_operator_named(kind: str) -> None:
+    b = Build()
+    x = b.input((1, 4, 4, 4), scale=0.1)
+    y = b.tensor(x.shape, scale=0.1)
+    b.add(kind, [], [y])
+    report = fuse(b.bytes(b.op("RELU", [b.op("ADD", [y, x], x.shape, scale=0.1)], x.shape, scale=0.1))).report
+    assert report.operators_after == {kind: 1, "CUSTOM:TFLFUSE_CHAIN_1": 1}
+    assert [n for n in report.notes if f"{kind} #0 't1' has no operand 0" in n]
