@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from .faults.server import MODEL, NOBODY, PROJECT, TRUNCATE, Answer, Run, Server
+from .interrupts import heed_interrupts
 
 OLD = b"what was there before"
 ROOT = os.geteuid() == 0
@@ -360,11 +361,6 @@ def test_standard_streams_that_are_closed(descriptors: Sequence[int], folder: Pa
     expected = folder / "expected.tflite"
     subprocess.run([sys.executable, "-m", "tflfuse", MODEL, expected, "--verify", "1", "-q"], cwd=PROJECT, check=True)
     assert out.read_bytes() == expected.read_bytes()
-
-
-def heed_interrupts() -> None:
-    """Whoever runs the tests in the background may have had SIGINT ignored, and that is inherited."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_interrupted_while_the_models_are_run(folder: Path) -> None:

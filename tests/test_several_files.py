@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from tests.interrupts import heed_interrupts
 from tests.small_models import activation_model, batch_norm_model
 from tflfuse import cli, one_file, several_files
 
@@ -205,11 +206,6 @@ def test_an_interrupt_stops_all_and_leaves_nothing_half(tmp_path: Path, out: Pat
     for number in range(40):
         (folder / f"{number}.tflite").write_bytes(activation_model())
     command = [sys.executable, "-m", "tflfuse", *map(str, folder.iterdir()), "-o", f"{out}/", "--jobs", "2"]
-
-    def heed_interrupts() -> None:
-        """Whoever runs the tests in the background may have had SIGINT ignored, and that is inherited."""
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
                           preexec_fn=heed_interrupts) as running:
         while not list(out.glob("*.tflite")):

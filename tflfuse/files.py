@@ -28,7 +28,7 @@ def check_places(paths: Iterable[Path], folders: Iterable[Path] = ()) -> None:
     missing = {os.path.realpath(folder): folder for folder in folders if not folder.is_dir()}
     for place, folder in missing.items():
         if folder.exists():
-            raise FileExistsError(17, os.strerror(17), str(folder))
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
         check_folder(Path(place).parent, folder)
     for path in paths:
         target = checked(path)
@@ -50,9 +50,9 @@ def checked(path: Path) -> Path:
     if target.is_symlink():
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
     if target.is_dir():
-        raise IsADirectoryError(21, os.strerror(21), str(path))
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if target.exists() and not target.is_file():
-        raise OSError(22, "not a regular file", str(path))
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
     return target
 
 

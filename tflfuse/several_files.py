@@ -25,7 +25,7 @@ DEFECT = 1
 
 @dataclass(frozen=True)
 class Figures:
-    """Of one file, before and after. outputs: how exact they are. arena: kTensorArenaSize; moved: bytes of tensors.
+    """Before and after. outputs: how exact they are. arena: kTensorArenaSize; moved: bytes read and written.
 
     None where it is not known.
     """

@@ -63,9 +63,9 @@ def figures(report: Report) -> Iterator[str]:
         before = f"{memory.before.device:>10,} -> " if memory.before else " " * 14
         yield f"{'kTensorArenaSize':{LABEL}} {before}{memory.after.device:,} bytes for 32-bit targets"
     if traffic:
-        rows = f", {traffic.after.rings:,} of them rows in fused operators" if traffic.after.rings else ""
+        inside = f", {traffic.after.rings:,} of them rows in fused operators" if traffic.after.rings else ""
         yield (f"{'traffic':{LABEL}} {traffic.before.total:>10,} -> {traffic.after.total:,} bytes read and written"
-               f"{rows}")
+               f"{inside}")
     if not report.changed:
         yield f"unchanged: {report.why_unchanged}"
 

@@ -13,10 +13,9 @@ import numpy as np
 
 from . import zip_tail
 from .certificate import NAME, options_of, quantization_of
-from .chain import Chain, Stage
-from .errors import BadModel
+from .chain import Stage
 from .ir import NAME_OF_TYPE, Buffer, Model, Operator, Subgraph, Tensor
-from .packing import CUSTOM, unpack
+from .packing import CUSTOM, chain_of
 
 
 def unlike(model: Model, expected: Model) -> str | None:
@@ -144,7 +143,7 @@ def _options(operator: Operator) -> list[Any]:
 
 def _of_fused(x: Operator, y: Operator) -> Iterator[str]:
     """Where two chains differ, told by stage."""
-    first, second = _chain(x), _chain(y)
+    first, second = chain_of(x), chain_of(y)
     if len(first.links) != len(second.links):
         yield f"{x.label}: it has {len(first.links)} stages instead of {len(second.links)}"
         return
@@ -158,13 +157,6 @@ def _of_fused(x: Operator, y: Operator) -> Iterator[str]:
             yield f"{where} reads another value"
         else:
             yield from (f"{where} has other {name}" for name in _of_stages(a.stage, b.stage))
-
-
-def _chain(operator: Operator) -> Chain:
-    constants = operator.inputs[-1] if operator.inputs else None
-    if operator.custom_options is None or constants is None:
-        raise BadModel(f"{operator.label} has no options or no constants")
-    return unpack(operator.custom_options.tobytes(), constants.array())
 
 
 def _of_stages(a: Stage, b: Stage) -> Iterator[str]:
