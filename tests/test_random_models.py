@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import names
+from tests.build import Build, names
 from tests.quick import Quick
 from tests.random_cases import Case, case_of
 from tests.random_checks import judged
@@ -16,7 +16,7 @@ from tests.random_models import Recipe
 from tests.smaller import smallest, snippet
 from tflfuse import chain, flatbuffer
 from tflfuse.folds import FOLDS
-from tflfuse.pattern import Match, Replacement, alias, fold, op, var
+from tflfuse.pattern import Match, Replacement, alias, fold, op, replace_by, var, where
 from tflfuse.stages_conv import conv_stage
 
 MODELS = 200
@@ -59,6 +59,27 @@ def test_a_seed_gives_one_model(seed: int) -> None:
 def forget(m: Match) -> Replacement:
     """Leave out what matters."""
     return alias(m.x)
+
+
+@fold(where(op.LEAKY_RELU(var("x")), lambda m: m.root.option("alpha") != 0.5))
+def steeper(m: Match) -> Replacement:
+    """Take it for a step that only rounds otherwise."""
+    assert m.root.options is not None
+    return replace_by(m.root.like(options=m.root.options.with_(alpha=0.5)), exact=False)
+
+
+def test_a_wrong_re_quantizing_fold_is_found(runner: Quick, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tflfuse.pipeline.FOLDS", (steeper,))
+    b = Build()
+    x = b.input((1, 4, 4, 2), scale=0.05)
+    model = b.model(b.op("LEAKY_RELU", [x], x.shape, scale=0.05, alpha=0.25))
+    told = judged(Case(1, flatbuffer.write(model)), runner).failure
+    assert told is not None and told.startswith("estimate: steeper")
+
+
+def test_two_values_that_do_not_saturate_are_not_enough_to_judge_by(runner: Quick) -> None:
+    verdict = judged(case_of(32434), runner)
+    assert verdict.failure is None and verdict.excluded == 1
 
 
 def test_a_wrong_fold_is_found_and_told_by_a_small_model(runner: Quick, monkeypatch: pytest.MonkeyPatch) -> None:
