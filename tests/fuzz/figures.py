@@ -69,11 +69,12 @@ def text(rows: Sequence[str], coverage_of: dict[str, tuple[int, int]], inputs: i
              for group, (run, there) in coverage_of.items()]
     return "\n".join((
         "# What fuzzing the reader, the rules and the writer showed", "",
-        "`scripts/fuzz FOLDER OPTIONS` writes this file; options are libFuzzer's. An input is read, checked, written",
-        "and read again, fused (with and without custom operators, keeping dimensions open, exactly), the result read,",
-        "checked and lowered. A finding is anything but the package's own error for a file that is no valid model: any",
-        "other exception, a warning of numpy's, a rule that makes an invalid model, a fused operator that cannot be",
-        f"lowered, more processor time than {SECONDS:g} s and {SECONDS_PER_KB:g} s per KB, or {MEMORY >> 30} GB.", "",
+        "`scripts/fuzz FOLDER SECONDS OPTIONS` writes this file; options are libFuzzer's. An input is read, checked,",
+        "written and read again, fused (with and without custom operators, keeping dimensions open, exactly), the",
+        "result read, checked and lowered. A finding is anything but the package's own error for a file that is no",
+        "valid model: any other exception, a warning of numpy's, a rule that makes an invalid model, a fused operator",
+        f"that cannot be lowered, more processor time than {SECONDS:g} s and {SECONDS_PER_KB:g} s per KB, or "
+        f"{MEMORY >> 30} GB.", "",
         f"Python {platform.python_version()}, numpy {version('numpy')}, atheris {version('atheris')}.", "",
         "| Date | Revision | Options | Executions | Hours | No tables | No valid model | Nothing to do | Rewritten | "
         "Fused and lowered | Findings |", "|---|---|---|---|---|---|---|---|---|---|---|", *rows, "",

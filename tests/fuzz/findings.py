@@ -15,13 +15,18 @@ EVERY = 5.0
 
 
 class Findings:
-    """Counts of what was reached and found, written into a folder together with one input of each kind."""
+    """Counts of what was reached and found, written into a folder together with one input of each kind.
+
+    They go on from those that are there.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.reached: Counter[str] = Counter()
-        self.found: Counter[str] = Counter()
-        self.begin = self.written = time.monotonic()
+        self.folder, self.file = folder, folder / "figures.json"
+        state = json.loads(self.file.read_text()) if self.file.exists() else {}
+        self.reached: Counter[str] = Counter(state.get("reached", {}))
+        self.found: Counter[str] = Counter(state.get("findings", {}))
+        self.written = time.monotonic()
+        self.begin = self.written - state.get("seconds", 0.0)
         folder.mkdir(parents=True, exist_ok=True)
 
     def passed(self, reached: Reached) -> None:
@@ -50,7 +55,7 @@ class Findings:
                  "reached": {r.name: self.reached[r.name] for r in Reached}, "findings": dict(self.found)}
         new = self.folder / "figures.new"
         new.write_text(json.dumps(state, indent=1) + "\n")
-        new.replace(self.folder / "figures.json")
+        new.replace(self.file)
 
 
 def kind_of(error: BaseException) -> str:

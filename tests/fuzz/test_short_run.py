@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.fuzz.findings import Findings
+from tests.fuzz.target import Reached
+
 PROJECT = Path(__file__).resolve().parents[2]
 RUNS = 1200
 pytest.importorskip("atheris", reason="there is no wheel of atheris for this machine")
@@ -26,3 +29,14 @@ def test_fuzzing_finds_nothing(tmp_path: Path) -> None:
     assert tried > RUNS / 3  # the state was written some seconds before the end
     assert reached["FUSE"] + reached["REWRITTEN"] + reached["LOWERED"] > 0.3 * tried
     assert reached["REWRITTEN"] + reached["LOWERED"] > 0.1 * tried
+
+
+def test_the_counts_of_a_process_go_on_in_the_next(tmp_path: Path) -> None:
+    for _ in range(2):
+        findings = Findings(tmp_path)
+        findings.passed(Reached.FUSE)
+        findings.failed(b"", ValueError("no"))
+        findings.write()
+    state = json.loads((tmp_path / "figures.json").read_text())
+    assert state["executions"] == 4 and state["reached"]["FUSE"] == 2
+    assert list(state["findings"].values()) == [2]
