@@ -52,6 +52,18 @@ def test_an_output_does_not_lie_over_what_is_read_later() -> None:
     assert stretch.head([piece, stretch.alone(2)]) >= 2 * LARGE
 
 
+@pytest.mark.parametrize("planned", [True, False])
+def test_an_input_that_nobody_reads_is_gone_when_the_first_operator_runs(planned: bool) -> None:
+    b = Build()
+    b.input((2, 8, 8, 32), scale=0.1)
+    small = b.input((1, 8, 8, 1), scale=0.1)
+    y = b.conv(small, b.constant(np.ones((32, 1, 1, 1), np.int8), scale=0.01), scale=0.1)
+    stretch = Stretch(View.of(b.model(y), 0), planned)
+    alone = stretch.alone(0)
+    assert alone.peak == SMALL + LARGE + sum(map(aligned, alone.run.scratch))
+    assert stretch.head([alone]) == 2 * LARGE + SMALL
+
+
 def test_why_an_operator_is_left() -> None:
     """One that no chain computes is named; one that is a chain has nothing against it."""
     model = sum_of_two(other_lives_on=False)

@@ -35,7 +35,10 @@ def test_the_counts_of_a_process_go_on_in_the_next(tmp_path: Path) -> None:
     for _ in range(2):
         findings = Findings(tmp_path)
         findings.passed(Reached.FUSE)
-        findings.failed(b"", ValueError("no"))
+        try:
+            raise ValueError("no")
+        except ValueError as error:
+            findings.failed(b"", error)
         findings.write()
     state = json.loads((tmp_path / "figures.json").read_text())
     assert state["executions"] == 4 and state["reached"]["FUSE"] == 2

@@ -39,7 +39,10 @@ TRIES = 300
 
 @dataclass(frozen=True)
 class Live:
-    """A tensor that the arena holds: bytes, and the positions of the operators that it is made and last read by."""
+    """A tensor that the arena holds: bytes, and the positions of the operators that it is made and last read by.
+
+    An input is born at -1, and dies there where no operator reads it.
+    """
 
     tensor: Tensor
     size: int
@@ -79,7 +82,7 @@ class Stretch:
             born.update((t, position) for t in operator.outputs)
             self.last_reader.update((t, position) for t in operator.inputs if t is not None)
         ends = dict.fromkeys(view.results, len(self.operators))
-        self.live = {t: Live(t, aligned(size_of(t)), at, max(ends.get(t, 0), self.last_reader[t], at))
+        self.live = {t: Live(t, aligned(size_of(t)), at, max(ends.get(t, at), self.last_reader[t]))
                      for t, at in born.items() if size_of(t)}
         self.planned = planned and sum(moments(t.born, t.dies) for t in self.live.values()) <= MOST_MOMENTS // 2
         self.overlaps = self.planned and view.number == 0
@@ -152,10 +155,11 @@ class Stretch:
 
     def head(self, pieces: Sequence[Piece]) -> int:
         """Bytes of the arena's head for a cut whose tensors are placed."""
-        at = [number for number, piece in enumerate(pieces) for _ in range(piece.begin, piece.end)] + [len(pieces)]
+        at = dict(enumerate(number for number, piece in enumerate(pieces) for _ in range(piece.begin, piece.end)))
+        at |= {-1: -1, len(at): len(pieces)}
         gone = frozenset(t for piece in pieces for t in piece.run.inner)
         kept = [t for t in self.live.values() if t.tensor not in gone]
-        spans = [(t.size, at[t.born] if t.born >= 0 else -1, at[t.dies]) for t in kept]
+        spans = [(t.size, at[t.born], at[t.dies]) for t in kept]
         spans += [(aligned(size), number, number) for number, piece in enumerate(pieces) for size in piece.run.scratch]
         if not self.planned:
             requests = [Request(*span) for span in spans]
