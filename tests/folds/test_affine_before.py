@@ -158,6 +158,14 @@ def test_a_grouped_convolution() -> None:
     checked(b, b.conv(x, b.constant(w), padding="VALID"), FLOAT)
 
 
+def test_channels_before_a_fully_connected_that_takes_half_of_them_at_a_time() -> None:
+    """No grouped convolution, though the weights' depth divides the channels: each half meets the same weights."""
+    b = Build()
+    x = step(b, "MUL", b.input((1, 4)), GAINS[:4])
+    y = b.op("FULLY_CONNECTED", [x, b.constant(np.ones((3, 2), np.float32))], (2, 3))
+    assert refused(b, y, rules=RULES) == ["the constant's channels are not the weights' input channels"]
+
+
 @pytest.mark.parametrize("numbers", [FLOAT, PER_CHANNEL])
 @pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D"])
 def test_an_offset_before_padding(kind: str, numbers: str) -> None:
