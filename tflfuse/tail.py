@@ -138,5 +138,10 @@ def of_operator(operator: Operator, tensors: int) -> int:
 
 
 def of_fused_operator() -> int:
-    """The same for a fused operator with its output; its constants are one tensor for all."""
+    """The same for a fused operator with its output, but for its constants."""
     return 8 * HOST.pointer + 3 * HOST.pointer + aligned(KERNELS[CUSTOM][1].size(HOST)) + HOST.pointer
+
+
+def of_fused_constants() -> int:
+    """The same for the constants of all fused operators: one tensor."""
+    return 3 * HOST.pointer

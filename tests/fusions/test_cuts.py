@@ -13,9 +13,11 @@ Rng = np.random.Generator
 
 
 def random_pieces(rng: Rng, count: int) -> list[Piece]:
-    """Single operators, and half of the longer runs."""
+    """Single operators, and half of the longer runs, which share something."""
     spans = [(i, j) for i in range(count) for j in range(i + 1, count + 1) if j == i + 1 or rng.random() < 0.5]
-    return [Piece(i, j, *(int(n) for n in rng.integers(0, [60, 30, 50, 9]))) for i, j in spans]
+    shared = int(rng.integers(0, 60))
+    pieces = [Piece(i, j, *(int(n) for n in rng.integers(0, [60, 30, 50, 9]))) for i, j in spans]
+    return [replace(p, shared=shared) if p.end > p.begin + 1 else p for p in pieces]
 
 
 def cuts(pieces: Sequence[Piece], count: int, begin: int = 0) -> Iterator[list[Piece]]:

@@ -1,9 +1,9 @@
 """Where to cut a sequence of operators into runs: the smallest arena, or the cheapest cut that a budget allows.
 
 A piece covers the operators from begin to end at a price. A cut is a row of pieces without gaps. What it needs at least
-is the largest peak of its pieces and the sum of what they keep. Dynamic programming over the pieces, once for each
-peak that may be worth it, gives the cuts with the smallest sums; they are placed in memory one after the other until
-no other cut can be better than the best that was found.
+is the largest peak of its pieces, the sum of what they keep, and what some of them share. Dynamic programming over the
+pieces, once for each peak that may be worth it, gives the cuts with the smallest sums; they are placed in memory one
+after the other until no other cut can be better than the best that was found.
 """
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class Piece:
 
     peak: bytes of the arena's head while they run, at least. kept: bytes of its tail, for as long as the interpreter
     lives. moved: bytes of tensors read and written. weights: bytes of weights read, counted again for each row.
-    flash: what the file's growth is worth in bytes of the arena. run: what the caller makes of it.
+    flash: what the file's growth is worth in bytes of the arena. shared: bytes of the tail that all pieces that say so
+    keep together, once. run: what the caller makes of it.
     """
 
     begin: int
@@ -30,6 +31,7 @@ class Piece:
     weights: int = 0
     run: Any = None
     flash: int = 0
+    shared: int = 0
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,9 @@ def best_cut(count: int, pieces: Sequence[Piece], head: Head, budget: int | None
 
 
 def smallest_arena(count: int, ordered: Sequence[Piece], head: Head) -> Cut:
-    """For each limit of the peak the cut that keeps least, as long as a larger limit may still be worth it."""
-    fewest = priced(within(count, ordered, inf))
+    """For each limit of the peak the cut that keeps least, as long as a larger limit may still be worth it; and the one
+    of pieces that share nothing, which the others may undercut by less than what they share."""
+    fewest = sum(p.kept + p.flash for p in within(count, ordered, inf))
     best: tuple[int, tuple[int, int], int] | None = None
     found: list[Piece] = []
     candidate: list[Piece] = []
@@ -80,13 +83,22 @@ def smallest_arena(count: int, ordered: Sequence[Piece], head: Head) -> Cut:
         worth = head(candidate) + priced(candidate), work(candidate), len(candidate)
         if best is None or worth < best:
             best, found = worth, candidate
+    plain = unshared(count, ordered)
+    if best is not None and plain and peak(plain) + priced(plain) <= best[0]:
+        considered += 1
+        worth = head(plain) + priced(plain), work(plain), len(plain)
+        if worth < best:
+            best, found = worth, plain
     return Cut(tuple(found), 0 if best is None else best[0] - priced(found) + kept(found), considered)
 
 
 def fewest_moved(count: int, ordered: Sequence[Piece], head: Head, budget: int, fits: Cut) -> Cut:
     """The cut that moves fewest bytes within the budget; fits: one that keeps to it."""
     best, considered = fits, fits.considered
-    room = budget - kept(within(count, ordered, inf))
+    plain = unshared(count, ordered)
+    if plain and work(plain) < work(best.pieces) and (arena := head(plain) + kept(plain)) <= budget:
+        best = Cut(tuple(plain), arena, considered)
+    room = budget - sum(p.kept for p in within(count, ordered, inf))
     for limit in sorted({p.peak for p in ordered if p.peak <= room}, reverse=True):
         if least_work(count, ordered, limit) >= work(best.pieces):
             break
@@ -106,12 +118,12 @@ def peak(cut: Sequence[Piece]) -> int:
 
 
 def kept(cut: Sequence[Piece]) -> int:
-    return sum(p.kept for p in cut)
+    return sum(p.kept for p in cut) + max((p.shared for p in cut), default=0)
 
 
 def priced(cut: Sequence[Piece]) -> int:
     """The same with the price of flash."""
-    return sum(p.kept + p.flash for p in cut)
+    return kept(cut) + sum(p.flash for p in cut)
 
 
 def work(cut: Sequence[Piece]) -> tuple[int, int]:
@@ -143,6 +155,11 @@ def within(count: int, ordered: Sequence[Piece], limit: float) -> list[Piece]:
         cut.append(piece)
         piece = last[piece.begin]
     return cut[::-1]
+
+
+def unshared(count: int, ordered: Sequence[Piece]) -> list[Piece]:
+    """The cut that keeps fewest bytes and shares none; empty where there is none."""
+    return within(count, [p for p in ordered if not p.shared], inf)
 
 
 def least_work(count: int, ordered: Sequence[Piece], limit: float) -> tuple[float, float]:

@@ -22,7 +22,7 @@ from ..placement import MOST_MOMENTS, Block, Problem, joint, moments, place
 from ..packing import CUSTOM
 from ..plan import View
 from ..stages import KINDS, Run, Stages
-from ..tail import of_fused_operator, of_operator
+from ..tail import of_fused_constants, of_fused_operator, of_operator
 from ..traffic import flow_of_chain, flow_of_one
 from .cuts import Cut, Piece, best_cut
 
@@ -113,7 +113,8 @@ class Stretch:
         done = Done(frozenset(run.inner), run.output, (layout.scratch_bytes,), near, run)
         moved = flow_of_chain(run.chain.inputs, layout.links).tensors
         self.fused[begin, end] = Piece(begin, end, self.peak(begin, end, done), of_fused_operator(), moved,
-                                       weights_read(layout), done, max(0, growth(run, layout)) // FLASH)
+                                       weights_read(layout), done, max(0, growth(run, layout)) // FLASH,
+                                       of_fused_constants())
 
     def check_inside(self, begin: int, end: int) -> None:
         for operator in self.operators[begin:end]:
