@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from .chain import (Add, Chain, Depthwise, GlobalAverage, Link, Mean, Multiply, Pad, Pool, Slice, Stage, Table,
                     Transpose, Value)
 from .errors import BadModel, Refused
-from .ir import Model, Operator
+from .ir import NAME_OF_ACTIVATION, Model, Operator
 from .layout import laid_out
+from .numerics import INT8_MAX, INT8_MIN
 from .packing import CUSTOM, chain_of
-from .tables import CONSTANT
+from .tables import CONSTANT, Scalar
 
 
 def check_fused(model: Model) -> None:
@@ -24,7 +25,8 @@ def check_operator(operator: Operator) -> None:
     chain = chain_of(operator)
     try:
         wrong = what_is_wrong(chain)
-        laid_out(chain)
+        if wrong is None:
+            laid_out(chain)
     except Refused as refused:
         wrong = str(refused)
     if wrong is not None:
@@ -62,8 +64,13 @@ def what_does_not_fit(link: Link, sources: Sequence[Value], outside: bool) -> st
         for number, step in enumerate(stage.program):
             if any(o != CONSTANT and not 0 <= o <= number for o in step.operands):
                 return "a table's operator reads what a later one makes"
-            if not (math.isfinite(step.scale) and step.scale > 0):
-                return f"a table's operator has the scale {step.scale}"
+            constant = step.constant or Scalar(0, 1.0, 0)
+            if not all(math.isfinite(scale) and scale > 0 for scale in (step.scale, constant.scale)):
+                return f"a table's operator has the scales {step.scale} and {constant.scale}"
+            if not all(INT8_MIN <= n <= INT8_MAX for n in (step.zero_point, constant.q, constant.zero_point)):
+                return "a table's operator has numbers that are not int8"
+            if step.activation not in NAME_OF_ACTIVATION or not math.isfinite(step.alpha):
+                return f"a table's operator has the activation {step.activation} and the slope {step.alpha}"
     return None
 
 

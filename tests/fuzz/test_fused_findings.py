@@ -16,6 +16,7 @@ from tflfuse.chain_check import check_fused
 from tflfuse.chain_codec import NO_VALUE, Header, Kind, StageRecord, ValueRecord
 from tflfuse.errors import BadModel
 from tflfuse.ir import Buffer, Model, Operator
+from tflfuse.packing import STEP
 from tflfuse.pipeline import fuse
 
 
@@ -35,6 +36,11 @@ def fused() -> Model:
 def edited(number: int, record: type[Any], **fields: int | float) -> Model:
     """The fused model with some fields of one record set. number: of the value or the stage."""
     model = fused()
+    edit(model, number, record, **fields)
+    return model
+
+
+def edit(model: Model, number: int, record: type[Any], **fields: int | float) -> None:
     operator = model.subgraphs[0].operators[0]
     assert operator.custom_options is not None
     options = bytearray(operator.custom_options.tobytes())
@@ -44,6 +50,14 @@ def edited(number: int, record: type[Any], **fields: int | float) -> Model:
     made = vars(record.unpack(bytes(options), at[record])) | fields
     options[at[record]:at[record] + record.SIZE] = record(**made).pack()
     operator.custom_options = np.frombuffer(bytes(options), np.uint8)
+
+
+def copies_only() -> Model:
+    model = fused()
+    options = model.subgraphs[0].operators[0].custom_options
+    assert options is not None
+    for number in range(Header.unpack(options.tobytes()).stages):
+        edit(model, number, StageRecord, kind=Kind.COPY)
     return model
 
 
@@ -59,6 +73,7 @@ def stage_of(kind: Kind) -> int:
 
 CHAINS: tuple[tuple[Callable[[], Model], str], ...] = (
     (lambda: edited(0, Header, inputs=0, stages=6), "cannot be read|no inputs"),
+    (copies_only, "no stages"),
     (lambda: edited(0, ValueRecord, height=0), "a value has the plane"),
     (lambda: edited(0, ValueRecord, scale=float("nan")), "and the scale nan"),
     (lambda: edited(0, ValueRecord, scale=0.0), "and the scale 0.0"),
@@ -99,15 +114,24 @@ def test_a_fused_operator_without_all_its_operands_is_refused(change: Callable[[
     assert attacked(flatbuffer.write(model)) == Reached.FUSE
 
 
-def test_a_table_whose_program_reads_what_comes_later_is_refused() -> None:
+@pytest.mark.parametrize("field, value, message", [
+    ("a", 5, "reads what a later one makes"), ("scale", 0.0, "has the scales"), ("scale", np.inf, "has the scales"),
+    ("zero_point", 128, "not int8"), ("activation", 383, "activation 383"), ("alpha", np.nan, "the slope nan"),
+    ("c_scale", np.nan, "has the scales"), ("c_scale", -1.0, "has the scales"), ("q", 383, "not int8"),
+    ("c_zero_point", -129, "not int8")])
+def test_a_table_whose_program_makes_no_sense_is_refused(field: str, value: float, message: str) -> None:
     model = fused()
     constants = model.subgraphs[0].operators[0].inputs[-1]
     assert constants is not None
     data = constants.array().tobytes()
-    at = data.index(struct.pack("<ii", 1, 14))  # one step, LOGISTIC
-    data = data[:at + 8] + struct.pack("<i", 5) + data[at + 12:]
+    at = data.index(struct.pack("<ii", 1, 14)) + 4  # one step, LOGISTIC
+    names = "builtin a b alpha scale zero_point activation c_scale q c_zero_point".split()
+    step = dict(zip(names, STEP.unpack_from(data, at), strict=True))
+    if field in ("q", "c_zero_point"):
+        step["c_scale"] = 1.0
+    data = data[:at] + STEP.pack(*(step | {field: value}).values()) + data[at + STEP.size:]
     constants.buffer = Buffer(np.frombuffer(data, np.uint8))
     model.buffers.append(constants.buffer)
-    with pytest.raises(BadModel, match="a table's operator reads what a later one makes"):
+    with pytest.raises(BadModel, match=message):
         check_fused(model)
     assert attacked(flatbuffer.write(model)) == Reached.FUSE
