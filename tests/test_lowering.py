@@ -93,6 +93,11 @@ def test_a_factor_is_recovered_from_the_numbers_that_are_multiplied(source: floa
     assert q.dtype == np.int8 and -128 <= zero <= 127 and np.array_equal(q.astype(np.int64) - zero, steps)
 
 
+def test_a_scale_beyond_float32_is_not_recovered() -> None:
+    with np.errstate(over="raise"):
+        assert recover.factor(1 << 30, 0, 1e-10, 1e30, np.array([1])) is None
+
+
 def test_activations_are_found_by_their_ends() -> None:
     for activation in range(4):
         for scale, zero_point in ((0.05, -128), (0.01, -128), (0.1, 5), (0.02, -10)):

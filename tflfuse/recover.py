@@ -111,7 +111,7 @@ def _neighbours(scales: Array) -> Iterator[Array]:
     below = above = scales
     for _ in range(NEIGHBOURS):
         below = np.maximum(np.nextafter(below, np.float32(-np.inf)), np.float32(0))
-        above = np.nextafter(above, np.float32(np.inf))
+        above = np.nextafter(above, np.float32(LARGEST))
         yield below
         yield above
 
