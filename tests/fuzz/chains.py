@@ -16,10 +16,30 @@ from .graphs import PLANS, Graph, numbers_of
 from .tree import Node, new
 
 
+def is_chain(operator: Node) -> bool:
+    options = operator.values["custom_options"]
+    return options is not None and len(options) >= Header.SIZE
+
+
+def change_words(rng: Random, root: Node) -> None:
+    """Numbers of 32 bits among a fused operator's constants: biases, multipliers, the operators that a table is of."""
+    graph = Graph(rng, root)
+    operators = [o for o in graph.operators if is_chain(o)]
+    inputs = numbers_of(rng.choice(operators), "inputs") if operators else []
+    if not inputs or not 0 <= inputs[-1] < len(graph.tensors):
+        return
+    tensor = graph.tensors[inputs[-1]]
+    data = graph.data_of(tensor)
+    if data is not None and len(data) >= 4:
+        words = len(data) & ~3
+        changed = values.data(rng, data[:words], np.dtype(rng.choice(("<i4", "<f4"))))
+        tensor.values["buffer"] = graph.new_buffer(np.concatenate([changed, data[words:]]))
+
+
 def change_chain(rng: Random, root: Node) -> None:
     """A field of a fused operator's records."""
-    operators = [o for node in root.nodes() if node.kind == "SubGraph" for o in node.list_of("operators")
-                 if o.values["custom_options"] is not None and len(o.values["custom_options"]) >= Header.SIZE]
+    graphs = [node for node in root.nodes() if node.kind == "SubGraph"]
+    operators = [o for graph in graphs for o in graph.list_of("operators") if is_chain(o)]
     if not operators:
         return
     operator = rng.choice(operators)
@@ -125,5 +145,5 @@ def with_archive(rng: Random, data: bytes) -> bytes:
     return bytes(whole)
 
 
-CHANGES = ((change_chain, 8), (plan_offline, 2), (sign, 1), (make_sparse, 1), (add_graph, 1))
+CHANGES = ((change_chain, 8), (change_words, 4), (plan_offline, 2), (sign, 1), (make_sparse, 1), (add_graph, 1))
 """With how often each is taken."""
