@@ -47,6 +47,13 @@ def swap(model: Model) -> None:
     model.subgraphs[0].operators.reverse()
 
 
+def read_own_result(model: Model) -> None:
+    """Without elements, so that nothing would have to compute it."""
+    z = tensor(model, b"z")
+    z.shape = (0, 4)
+    model.subgraphs[0].operators[1].inputs = [z]
+
+
 def drop_first(model: Model) -> None:
     del model.subgraphs[0].operators[0]
 
@@ -91,6 +98,7 @@ def sign_missing_subgraph(model: Model) -> None:
 @pytest.mark.parametrize("damage, message", [
     (lambda m: m.subgraphs.clear(), r"the model has no subgraphs"),
     (swap, r"RELU #1 'z' reads 'y' before it is computed"),
+    (read_own_result, r"RELU #1 'z' reads 'z' before it is computed"),
     (drop_first, r"RELU #1 'z' reads 'y', which nothing computes"),
     (compute_twice, r"RELU #1 'z' computes 'z', which is computed already"),
     (compute_input, r"RELU #1 'x' computes 'x', which is computed already"),

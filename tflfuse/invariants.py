@@ -88,10 +88,12 @@ def _check_order(graph: Subgraph) -> None:
     ready = set(graph.inputs)
     for operator in graph.operators:
         for tensor in operator.inputs:
-            if tensor is None or tensor in ready or _needs_no_producer(tensor):
+            if tensor is None or tensor in ready or tensor.is_variable or len(tensor.buffer) > 0:
                 continue
             if tensor in written:
                 raise BadModel(f"{operator.label} reads {tensor.label} before it is computed")
+            if 0 in tensor.shape:  # a constant without elements, whose buffer is empty
+                continue
             if not operator.name.startswith("CUSTOM:"):  # custom operators take scratch memory as an input
                 raise BadModel(f"{operator.label} reads {tensor.label}, which nothing computes")
         if not operator.outputs and operator.name in BUILTIN_OF_NAME and operator.name not in WITHOUT_OUTPUTS:
@@ -102,11 +104,6 @@ def _check_order(graph: Subgraph) -> None:
             if tensor.is_constant:
                 raise BadModel(f"{operator.label} computes {tensor.label}, which is a constant")
             ready.add(tensor)
-
-
-def _needs_no_producer(tensor: Tensor) -> bool:
-    """Constants, variables, and constants without elements, whose buffers are empty."""
-    return tensor.is_variable or len(tensor.buffer) > 0 or 0 in tensor.shape
 
 
 def _check_signature(signature: Signature, model: Model) -> None:

@@ -367,3 +367,13 @@ def test_a_reshape_to_another_kind_of_quantization_is_not_fused() -> None:
     assert isinstance(out.quantization, Quantization)
     out.quantization.details = Table.of("CustomQuantization")
     assert attacked(b.bytes(out)) >= Reached.FUSE
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_value_without_elements_that_is_read_before_it_is_computed(own: bool) -> None:
+    """A constant without elements needs no data and no producer; this is none."""
+    b = Build()
+    x, late = b.input((1, 2)), b.tensor((0, 2))
+    b.add("EXPAND_DIMS", [late if own else x, b.constant(numbers(0))], [late])
+    y = b.op("RELU", [x], x.shape)
+    assert attacked(b.bytes(late, y)) == (Reached.READ if own else Reached.FUSE)
