@@ -10,7 +10,7 @@ import pytest
 from tests.memory.graphs import random_graph
 from tests.memory.test_plans import model
 from tflfuse import cli, flatbuffer, memory
-from tflfuse.arena import needs
+from tflfuse.arena import Needs, needs
 from tflfuse.errors import Refused
 from tflfuse.packing import CUSTOM
 from tflfuse.pipeline import fuse
@@ -68,6 +68,14 @@ def test_what_tflm_notes_while_it_plans() -> None:
     assert scratch and constants
     noted = 12 * (scratch + 12) + 24 * (tensors + scratch) + 40 * (tensors - constants + scratch)
     assert needs(graph, memory.of_file(graph)).planning == noted + tail_bytes(graph, DEVICE, planning=True)
+
+
+def test_what_to_put_into_a_sketch() -> None:
+    """What is kept, or what is noted while TFLM plans, whichever is more; 64 bytes besides; a multiple of 16."""
+    assert Needs(head=480, host_tail=100, device_tail=32, planning=0).as_dict() == {
+        "head": 480, "host": 580, "device": 576}
+    assert Needs(head=480, host_tail=100, device_tail=32, planning=528).device == 592
+    assert Needs(head=480, host_tail=100, device_tail=33, planning=512).device == 592
 
 
 def files(folder: Path) -> tuple[str, str, str]:

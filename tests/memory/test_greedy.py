@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from tests.build import Build, random_int8
+from tests.regression.test_control_flow import branching, looping, stateful
 from tflfuse import flatbuffer, memory
 from tflfuse.errors import Refused
 from tflfuse.greedy import ONLINE, greedy, head
-from tflfuse.ir import Model, Tensor
+from tflfuse.ir import Buffer, Model, Operator, OperatorCode, Subgraph, Table, Tensor
 from tflfuse.lifetimes import Request, lifetimes
 from tflfuse.tflm import Interpreter, TflmError
 
@@ -28,7 +29,7 @@ def interpreted(model: bytes) -> int:
 def test_the_largest_goes_first_and_the_last_of_equals() -> None:
     requests = [Request(32, 0, 1), Request(64, 1, 2), Request(32, 0, 2)]
     assert greedy(requests, [ONLINE] * 3) == [96, 0, 64]
-    assert head(requests, [96, 0, 64]) == 128
+    assert head(requests, [96, 0, 64]) == 128 and head([], []) == 0
 
 
 def test_a_gap_between_planned_buffers_is_used() -> None:
@@ -94,6 +95,80 @@ def test_subgraphs_that_call_each_other_are_refused() -> None:
     b.add("CALL_ONCE", [], [], init_subgraph_index=0)
     with pytest.raises(Refused, match="call each other in a circle"):
         lifetimes(b.model(y))
+
+
+@pytest.mark.parametrize("make", [branching, lambda: looping(3), stateful])
+def test_the_head_of_several_subgraphs(make: Callable[[], Model]) -> None:
+    model = make()
+    assert memory.of_file(model).head == interpreted(flatbuffer.write(model))
+
+
+def test_each_subgraph_that_is_entered_takes_a_scope() -> None:
+    """CONV, RELU, IF of two subgraphs with three operators each, CONV, RELU6. What the IF reads and makes is there
+    until both are through; each subgraph's input is there when it begins, its output when it ends."""
+    model = branching()
+    life = lifetimes(model)
+    assert [life.scopes[o] for g in model.subgraphs for o in g.operators] == [1, 2, 3, 12, 13, 5, 6, 7, 9, 10, 11]
+    at = {r.tensor: (r.first, r.last) for r in life.requests}
+    main, *branches = ([at[t] for t in g.tensors if t in at] for g in model.subgraphs)
+    assert main == [(0, 11), (0, 1), (1, 2), (2, 11), (3, 12), (12, 13), (13, 13)]
+    assert branches == [[(4, 5), (5, 6), (6, 7), (7, 7)], [(8, 9), (9, 10), (10, 11), (11, 11)]]
+
+
+def test_what_is_made_or_read_by_nobody_lives_at_one_time_or_at_none() -> None:
+    """An input and a result that nobody reads, an output and an operand that nobody makes, a tensor that none has."""
+    b = Build()
+    x, unread = b.input((1, 64), scale=0.1), b.input((1, 500), scale=0.1)
+    y = b.op("RELU", [x], x.shape, scale=0.1)
+    dead, unmade, lost = b.op("RELU", [x], x.shape, scale=0.1), b.tensor((1, 300), scale=0.1), b.tensor((1, 9), scale=1)
+    ghost = b.tensor((1, 64), scale=0.1)
+    model = b.model(b.op("ADD", [y, ghost], y.shape, scale=0.1), unmade)
+    at = {r.tensor: (r.first, r.last) for r in lifetimes(model).requests}
+    assert [at[t] for t in (x, unread, y, dead, unmade, ghost, lost)] == [
+        (0, 2), (0, 0), (1, 3), (2, 2), (3, 3), (-1, 3), (-1, -1)]
+    assert memory.of_file(model).head == interpreted(flatbuffer.write(model))
+
+
+def test_a_scratch_buffer_lives_while_its_operator_runs() -> None:
+    b = Build()
+    x = b.op("RELU", [b.input((1, 5, 4, 6), scale=0.1)], (1, 5, 4, 6), scale=0.1)
+    y = mean(b, x)
+    model = b.model(b.op("RELU", [y], y.shape, scale=0.1))
+    scratch = [r for r in lifetimes(model).requests if r.tensor is None]
+    assert [(r.size, r.first, r.last, r.operator) for r in scratch] == [
+        (size, 2, 2, b.operators[1]) for size in (32, 16, 16)]
+
+
+def test_what_has_no_elements_takes_no_room() -> None:
+    b = Build()
+    x = b.input((1, 0, 4), scale=0.1)
+    y = b.op("RELU", [x], x.shape, scale=0.1)
+    model = b.model(y, b.op("RELU", [b.input((1, 4), scale=0.1)], (1, 4), scale=0.1))
+    assert [r.size for r in lifetimes(model).requests] == [16, 16]
+
+
+def calling(*subgraphs: list[int]) -> Model:
+    """Subgraphs that call each other, by their numbers."""
+    code = OperatorCode.of("CALL_ONCE")
+    return Model([Subgraph([], [], [], [Operator(code, [], [], Table.of("CallOnceOptions", init_subgraph_index=number))
+                                        for number in numbers]) for numbers in subgraphs], [code], [Buffer()])
+
+
+@pytest.mark.parametrize("subgraphs, reason", [
+    ([[1]], "in a circle, or one that is not there"), ([[-1]], "in a circle, or one that is not there"),
+    ([[1], [0]], "in a circle, or one that is not there"), ([[1], [2], [3], []], "more than 3 deep"),
+    ([[1], [2, 2, 2, 2], []], "so often that more than 7 operators run"), ([[1], [2, 2, 2], []], None)])
+def test_subgraphs_that_are_called(subgraphs: list[list[int]], reason: str | None,
+                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three in a row are allowed here, and operators up to scope 7: that of the third that calls a subgraph again."""
+    monkeypatch.setattr("tflfuse.lifetimes.MOST_NESTED", 3)
+    monkeypatch.setattr("tflfuse.lifetimes.MOST_SCOPES", 7)
+    model = calling(*subgraphs)
+    if reason is None:
+        assert lifetimes(model).requests == ()
+    else:
+        with pytest.raises(Refused, match=reason):
+            lifetimes(model)
 
 
 @pytest.mark.skipif(not FILES, reason="TFLFUSE_MODELS names no folder with .tflite files")

@@ -10,13 +10,14 @@ from tests.build import Build
 from tests.kernels.chains import random_chain
 from tests.kernels.pair import Pair, chain_model, inputs_for
 from tflfuse import flatbuffer, memory
-from tflfuse.chain import Add, Chain, Convolution, GlobalAverage, Link, Transpose, Value, Window
+from tflfuse.chain import Add, Chain, Convolution, GlobalAverage, Link, Pad, Transpose, Value, Window
 from tflfuse.errors import Refused
 from tflfuse.ir import Array, Model
 from tflfuse.layout import laid_out
 from tflfuse.lifetimes import aligned, lifetimes
 from tflfuse.numerics import AddParameters
 from tflfuse.overlap import distances, distances_of
+from tflfuse.packing import fused_operator
 from tflfuse.replay import reads_what_it_wrote
 from tflfuse.tflm import Interpreter
 
@@ -57,8 +58,17 @@ def test_whoever_reads_to_the_end_keeps_the_output_off() -> None:
     """A transposition reads every row until it is done; a mean writes when it has read all but the last row."""
     x = value(8, 4, 16)
     assert distance(Chain((x,), (Link(Transpose(value(4, 16, 8)), (0,)),))) == [512]
-    assert distance(Chain((x,), (Link(GlobalAverage(value(1, 1, 16)), (0,)),))) == [0]
+    for height, expected in ((8, 0), (2, 0), (1, 16)):
+        assert distance(Chain((value(height, 4, 16),), (Link(GlobalAverage(value(1, 1, 16)), (0,)),))) == [expected]
     assert distance(Chain((value(1, 1, 64),), (Link(convolution(value(1, 1, 64), value(1, 1, 32)), (0,)),))) == [32]
+
+
+def test_rows_above_a_mean_are_written_before_it_reads() -> None:
+    x = value(8, 4, 16)
+    chain = Chain((x,), (Link(GlobalAverage(value(1, 1, 16)), (0,)), Link(Pad(value(3, 1, 16), top=1), (1,))))
+    assert distance(chain) == [16]
+    assert reads_what_it_wrote(chain.inputs, chain.links, [0]) is not None
+    assert reads_what_it_wrote(chain.inputs, chain.links, [16]) is None
 
 
 def chains(count: int) -> list[tuple[int, Pair]]:
@@ -126,11 +136,34 @@ def test_the_replay_knows_two_readers_of_an_input() -> None:
     assert reads_what_it_wrote(chain.inputs, chain.links, [16]) is None
 
 
+def test_of_a_tensor_that_is_read_twice_the_larger_distance_counts() -> None:
+    """The sum reads x itself and what a convolution makes of it."""
+    x = value(6, 4, 4)
+    add = Add(x, AddParameters(1 << 30, 0, 1 << 30, 0, 1 << 30, -18))
+    for reads in ((2, 1), (2, 0)):
+        chain = Chain((x, x), (Link(convolution(x, x, 3), (1 - reads[1],)), Link(add, reads)))
+        assert sorted(distance(chain)) == [0, 16]
+        b = Build()
+        tensor = b.input((1, 6, 4, 4), scale=0.5, zero_point=3)
+        output = b.tensor(tensor.shape, scale=0.5, zero_point=3)
+        assert distances_of(fused_operator(chain, [tensor, tensor], output)) == {tensor: 16}
+
+
 def test_nothing_lies_over_what_is_still_read() -> None:
-    """An output of the model that is read early, and an input with a later reader, keep their bytes."""
+    """An output of the model that is read early or by the last operator, and an input with a later reader, keep their
+    bytes."""
     for model in (early_output(), later_reader()):
         assert near(model) == []
     assert near(early_output(wanted=False)) == [0]
+    assert near(shorter(wanted=True)) == [] and near(shorter(wanted=False)) == [0]
+
+
+def shorter(wanted: bool) -> Model:
+    """16 bits to 8 at the end; the 16 are an output too where they are wanted."""
+    b = Build()
+    y = b.op("TANH", [b.input((1, 64), np.int16, scale=0.1)], (1, 64), np.int16, scale=1 / 32768)
+    z = b.op("QUANTIZE", [y], y.shape, np.int8, scale=1 / 128)
+    return b.model(y, z) if wanted else b.model(z)
 
 
 def near(model: Model) -> list[int]:
