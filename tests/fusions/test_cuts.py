@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tflfuse.fusions.cuts import Piece, best_cut, kept, peak, smallest_peak, trade_offs, work
+from tflfuse.fusions.cuts import Cut, Piece, best_cut, kept, least_work, peak, smallest_peak, trade_offs, work
 
 Rng = np.random.Generator
 
@@ -54,6 +54,9 @@ def test_the_least_work_within_a_budget(seed: int) -> None:
         assert found.arena == arena(found.pieces) <= budget
         assert work(found.pieces) == min(work(c) for c in cuts(pieces, count) if arena(c) <= budget)
     assert best_cut(count, pieces, peak, least - 1).arena == least
+    for limit in {peak(c) for c in cuts(pieces, count)}:
+        ordered = sorted((p for p in pieces if p.peak <= limit), key=lambda p: (p.end, p.begin))
+        assert least_work(count, ordered, limit) == min(work(c) for c in cuts(ordered, count))
 
 
 def test_a_cut_that_cannot_be_placed_is_not_taken() -> None:
@@ -76,10 +79,46 @@ def test_flash_has_its_price(seed: int) -> None:
     assert best_cut(count, pieces, peak, least).arena == least, "a budget that can be kept is kept, whatever the flash"
 
 
-def test_of_two_that_need_as_much_the_one_that_moves_less_is_taken() -> None:
-    """The one with the larger peak is looked at after the other."""
-    one, other = Piece(0, 1, 50, 50, 20), Piece(0, 1, 60, 40, 10)
-    assert best_cut(1, [one, other], peak).pieces == (other,)
+ONE, SHARING = Piece(0, 1, 50, 10, 10, 10), Piece(0, 1, 50, 10, 10, 10, shared=5)
+LOWER, ALONE, BOTH = replace(ONE, peak=49, kept=11), replace(ONE, kept=15), replace(ONE, end=2)
+
+
+@pytest.mark.parametrize("pieces, best", [
+    ([ONE, replace(ONE, run="again")], ONE), ([replace(ONE, moved=11), ONE], ONE),
+    ([replace(ONE, weights=11), ONE], ONE),
+    ([Piece(0, 1, 50, 5, 5, 5), Piece(1, 2, 50, 5, 5, 5), BOTH], BOTH),
+    ([LOWER, ONE], LOWER), ([replace(LOWER, moved=11), ONE], ONE),
+    ([SHARING, ALONE], SHARING), ([replace(SHARING, moved=11), ALONE], ALONE)])
+def test_of_cuts_that_need_as_much_one_is_taken(pieces: list[Piece], best: Piece) -> None:
+    """The one that moves less, then reads less, has fewer pieces, a smaller peak, or is given first."""
+    assert best_cut(best.end, pieces, peak).pieces == (best,)
+
+
+def test_a_cut_that_cannot_be_better_is_not_placed() -> None:
+    """One that was placed before, and one whose bound is above the best."""
+    assert best_cut(1, [SHARING, replace(SHARING, peak=55)], lambda cut: 90) == Cut((SHARING,), 105, 1)
+    assert best_cut(1, [replace(SHARING, shared=20), Piece(0, 1, 60, 9, 0, shared=20)], peak).considered == 1
+    assert best_cut(1, [SHARING, replace(ONE, kept=11)], peak) == Cut((replace(ONE, kept=11),), 61, 2)
+    assert best_cut(0, [], peak) == Cut((), 0, 0)
+    assert (peak([]), kept([]), work([Piece(0, 1, 5, 6, 7)])) == (0, 0, (7, 0))
+
+
+def test_within_a_budget_what_moves_less_is_placed_where_it_may_fit() -> None:
+    """What keeps too much is not, and what moves as much as the smallest does not take its place."""
+    large, small, least = replace(ONE, peak=60), ONE, Piece(0, 1, 60, 1000, 1)
+    assert best_cut(1, [large, small, least], peak, 100) == Cut((small,), 60, 1)
+    assert best_cut(1, [SHARING, large], peak, 100) == Cut((SHARING,), 65, 1)
+    less = replace(large, kept=11, moved=9)
+    tight, wide = (best_cut(1, [less, small], peak, budget) for budget in (70, 71))
+    assert (tight.pieces, wide) == ((small,), Cut((less,), 71, tight.considered + 1))
+
+
+def test_what_shares_nothing_may_fit_where_what_keeps_less_does_not() -> None:
+    """Both move as much, and 30 bytes are kept with what they share, or 15."""
+    shared, alone, small = (Piece(0, 1, 50, 10, 5, shared=20), Piece(0, 1, 50, 15, 5),
+                            Piece(0, 1, 20, 5, 10, shared=5))
+    found = [best_cut(1, [shared, alone, small], peak, budget) for budget in (64, 65)]
+    assert [(cut.pieces, cut.arena) for cut in found] == [((small,), 30), ((alone,), 65)]
 
 
 def test_a_budget_that_is_just_met_is_met() -> None:
@@ -93,3 +132,5 @@ def test_trade_offs_are_no_worse_than_each_other() -> None:
     pieces = [Piece(0, 1, 0, 5, 1), Piece(0, 1, 0, 5, 2), Piece(0, 1, 0, 4, 3), Piece(0, 1, 0, 4, 3, 1)]
     assert list(trade_offs(1, pieces, 0, 5)) == [[pieces[0]], [pieces[2]]]
     assert list(trade_offs(1, pieces, 0, 4)) == [[pieces[2]]]
+    one, two = [Piece(0, 1, 0, 1, 3), Piece(1, 3, 0, 1, 1)], [Piece(0, 2, 0, 1, 1), Piece(2, 3, 0, 1, 3)]
+    assert list(trade_offs(3, [one[0], two[0], one[1], two[1]], 0, 2)) == [one], "the first of two that are as good"
