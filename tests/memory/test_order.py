@@ -87,7 +87,7 @@ def test_what_has_effects_keeps_its_order() -> None:
 
 def test_an_order_that_fits_the_budget_is_kept() -> None:
     (step,) = arranged(two_branches(), custom_ops=False, budget=1).steps
-    assert step.rule == "order"
+    assert step.rule == "order" and step.exact
     assert arranged(two_branches(), custom_ops=False, budget=1 << 20).steps == ()
     needed = Stretch(View.of(two_branches(), 0), planned=True, fuses=False).cut().arena
     assert arranged(two_branches(), custom_ops=False, budget=needed).steps == ()
