@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz.findings import Findings
+from tests.fuzz.mutator import mutated
 from tests.fuzz.target import Reached
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -43,3 +44,9 @@ def test_the_counts_of_a_process_go_on_in_the_next(tmp_path: Path) -> None:
     state = json.loads((tmp_path / "figures.json").read_text())
     assert state["executions"] == 4 and state["reached"]["FUSE"] == 2
     assert list(state["findings"].values()) == [2]
+
+
+@pytest.mark.parametrize("size", range(13))
+def test_files_of_a_few_bytes_are_changed_too(size: int) -> None:
+    others = {mutated(bytes(size), seed, 5120, lambda data: data + b"x") for seed in range(500)}
+    assert len(others) > 1

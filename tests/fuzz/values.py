@@ -134,6 +134,6 @@ def raw(rng: Random, old: bytes) -> bytes:
             out[at:at + 4] = out[other:other + 4]
         else:
             struct.pack_into("<H", out, at + 2 * rng.randrange(2), rng.choice((0, 2, 4, 6, 8, 65535, len(out) % 65536)))
-    if rng.random() < 0.05:
+    if rng.random() < 0.05 and len(out) > 8:
         del out[rng.randrange(8, len(out)):]
     return bytes(out)
