@@ -134,3 +134,10 @@ def test_trade_offs_are_no_worse_than_each_other() -> None:
     assert list(trade_offs(1, pieces, 0, 4)) == [[pieces[2]]]
     one, two = [Piece(0, 1, 0, 1, 3), Piece(1, 3, 0, 1, 1)], [Piece(0, 2, 0, 1, 1), Piece(2, 3, 0, 1, 3)]
     assert list(trade_offs(3, [one[0], two[0], one[1], two[1]], 0, 2)) == [one], "the first of two that are as good"
+
+
+def test_flash_that_keeps_little_leaves_room_for_a_large_peak() -> None:
+    one, other = Piece(0, 1, 10, 20, 10), Piece(0, 1, 90, 0, 1, flash=100)
+    assert best_cut(1, [one, other], peak, budget=95).pieces == (other,)
+    three = (Piece(0, 1, 100, 0, 0), Piece(1, 2, 10, 0, 0), Piece(2, 3, 10, 0, 0))
+    assert best_cut(3, [Piece(0, 3, 10, 1, 50), *three], peak, budget=100).pieces == three

@@ -59,7 +59,7 @@ def best_cut(count: int, pieces: Sequence[Piece], head: Head, budget: int | None
     if budget is None:
         return smallest
     if smallest.arena > budget:
-        ordered = [replace(p, flash=0) for p in ordered]
+        ordered = without_flash(ordered)
         smallest = smallest_arena(count, ordered, head)
     return smallest if smallest.arena > budget else fewest_moved(count, ordered, head, budget, smallest)
 
@@ -84,7 +84,7 @@ def smallest_arena(count: int, ordered: Sequence[Piece], head: Head) -> Cut:
         if best is None or worth < best:
             best, found = worth, candidate
     plain = unshared(count, ordered)
-    if best is not None and plain and peak(plain) + priced(plain) <= best[0]:
+    if best is not None and plain and plain != found and peak(plain) + priced(plain) <= best[0]:
         considered += 1
         worth = head(plain) + priced(plain), work(plain), len(plain)
         if worth < best:
@@ -96,9 +96,11 @@ def fewest_moved(count: int, ordered: Sequence[Piece], head: Head, budget: int, 
     """The cut that moves fewest bytes within the budget; fits: one that keeps to it."""
     best, considered = fits, fits.considered
     plain = unshared(count, ordered)
-    if plain and work(plain) < work(best.pieces) and (arena := head(plain) + kept(plain)) <= budget:
-        best = Cut(tuple(plain), arena, considered)
-    room = budget - sum(p.kept for p in within(count, ordered, inf))
+    if plain and work(plain) < work(best.pieces):
+        considered += 1
+        arena = head(plain) + kept(plain)
+        best = Cut(tuple(plain), arena, considered) if arena <= budget else best
+    room = budget - sum(p.kept for p in within(count, without_flash(ordered), inf))
     for limit in sorted({p.peak for p in ordered if p.peak <= room}, reverse=True):
         if least_work(count, ordered, limit) >= work(best.pieces):
             break
@@ -124,6 +126,10 @@ def kept(cut: Sequence[Piece]) -> int:
 def priced(cut: Sequence[Piece]) -> int:
     """The same with the price of flash."""
     return kept(cut) + sum(p.flash for p in cut)
+
+
+def without_flash(pieces: Sequence[Piece]) -> list[Piece]:
+    return [replace(p, flash=0) for p in pieces]
 
 
 def work(cut: Sequence[Piece]) -> tuple[int, int]:
