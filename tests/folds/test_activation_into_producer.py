@@ -141,6 +141,16 @@ def test_a_bound_may_stand_for_nan_and_another_zero(bound_first: bool, zero: flo
     assert old == new
 
 
+@pytest.mark.parametrize("upper_first", [False, True])
+def test_one_step_of_a_tower_that_stands_for_nan_keeps_all_of_it(upper_first: bool) -> None:
+    b = Build()
+    y = computed(b, "CONV_2D", FLOAT)
+    y = bounded(b, "MINIMUM", y, 6.0) if upper_first else y
+    y = b.op("MAXIMUM", [y, b.constant(np.zeros((), np.float32))], y.shape)
+    y = y if upper_first else bounded(b, "MINIMUM", y, 6.0)
+    assert "a NaN, or a zero of the other sign, would come out otherwise" in refused(b, y, rules=RULES)
+
+
 def test_a_minimum_alone_is_no_activation() -> None:
     b = Build()
     assert refused(b, bounded(b, "MINIMUM", computed(b, "CONV_2D", FLOAT), 6), rules=RULES) == [

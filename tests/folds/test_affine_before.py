@@ -290,6 +290,12 @@ def test_constants_that_are_not_per_channel(shape: tuple[int, ...]) -> None:
     assert refused(b, y, rules=RULES) == ["the constant is not per input channel"]
 
 
+def test_one_number_for_all_that_becomes_channels() -> None:
+    b = Build()
+    y = b.dense(step(b, "MUL", b.input(()), GAINS[:3], shape=(1, 3)), b.constant(np.ones((2, 3), np.float32)))
+    assert refused(b, y, rules=RULES) == ["the constant is not per input channel"]
+
+
 def test_a_constant_that_makes_the_tensor_larger() -> None:
     b = Build()
     x = step(b, "MUL", b.input((1, 6, 6, 1)), np.ones(3) * 2, shape=(1, 6, 6, 3))

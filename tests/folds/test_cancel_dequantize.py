@@ -76,6 +76,15 @@ def test_what_is_clipped_may_be_meant(activation: str, scale: float, zero_point:
         f"the QUANTIZE clips to {clipped}, which may be meant"]
 
 
+@pytest.mark.parametrize("activation,scale,zero_point", [
+    ("RELU_N1_TO_1", 2.0, -128), ("RELU_N1_TO_1", 2.0, 127), ("RELU6", 12.0, 127)])
+def test_half_a_step_beyond_an_end_is_within_the_rounding(activation: str, scale: float, zero_point: int) -> None:
+    b = Build()
+    x = computed(b, "CONV_2D", FLOAT, activation=activation)
+    _, _, model, _ = folded(b, doubled(b, rounded(b, x, scale, zero_point)), rules=RULES)
+    assert names(model) == ["CONV_2D", "ADD"]
+
+
 def test_an_input_may_be_anything() -> None:
     b = Build()
     assert refused(b, doubled(b, rounded(b, b.input((1, 8)), 0.05, 0)), rules=RULES) == [NOTHING_SHOWN]

@@ -68,7 +68,7 @@ def test_the_arithmetic_here_is_tflms(one: Quantized, to: Quantized) -> None:
 
 
 @pytest.mark.parametrize("dtype,scale,zero_point", [(np.int8, 0.1, 3), (np.int16, 1e-4, 0),
-                                                    (np.int8, 2.635963e-7, -128)])
+                                                    (np.int8, 2.635963e-7, -128), (np.int8, 2.0 ** -126, 0)])
 def test_a_pair_of_one_scale_goes(dtype: Any, scale: float, zero_point: int) -> None:
     b = Build()
     q = b.input((1, 6, 6, 2), dtype, scale, zero_point)
@@ -118,6 +118,8 @@ def test_where_tflm_would_round_twice_the_pair_stays() -> None:
 
 @pytest.mark.parametrize("one,to,reason", [
     ((np.int8, 1e-40, 0), (np.int8, 1e-40, 0), "the scale is so small that some processors take it for zero"),
+    ((np.int8, np.inf, 0), (np.int8, 1.0, 0), "the scale is not a positive number"),
+    ((np.int8, 1.0, 0), (np.int8, np.nan, 0), "the scale is not a positive number"),
     ((np.int8, 2e36, -128), (np.int8, 2e36, -128), "the real numbers overflow float32"),
     ((np.int16, 1.1e34, 0), (np.int16, 1.1e34, 0), "the real numbers overflow float32"),
     ((np.int8, 1.0, 0), (np.int8, 1e-5, 0), "the scales are too far apart for 32 bits"),

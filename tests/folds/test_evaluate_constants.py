@@ -241,12 +241,12 @@ def reasons(b: Build, *outputs: Tensor) -> set[str]:
 
 
 def test_a_result_that_makes_the_file_larger_is_refused() -> None:
-    """By more than 1,024 bytes: the operands have 12, a row has 8."""
-    for rows, refused in ((129, False), (130, True)):
+    """By more than 1,024 bytes: the operands have 12, a row has 4."""
+    for rows, refused in ((259, False), (260, True)):
         b = Build()
-        x = b.input((rows, 2))
-        ones = b.op("FILL", [b.constant(i32(rows, 2)), b.constant(scalar(1.0, F32))], (rows, 2), F32)
-        y = b.op("ADD", [x, ones], (rows, 2))
+        x = b.input((rows, 1))
+        ones = b.op("FILL", [b.constant(i32(rows, 1)), b.constant(scalar(1.0, F32))], (rows, 1), F32)
+        y = b.op("ADD", [x, ones], (rows, 1))
         assert reasons(b, y) == ({"the result would make the file larger"} if refused else set())
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tflite import TensorType
 
 from tflfuse.folds.pad_into_conv import pad_into_conv
 from tflfuse.ir import Array, Model, Tensor
@@ -18,6 +19,9 @@ RULES = [pad_into_conv]
 KINDS = ("CONV_2D", "DEPTHWISE_CONV_2D")
 NOT_SAME = "SAME would pad other amounts for this size, kernel, stride and dilation"
 OTHER_VALUE = "it pads with something other than zero"
+OTHER_TYPES = "only float32, int8 and int16 are padded so"
+NOT_IMAGES = "the value is not [batch, height, width, channels]"
+NO_STEP = "its strides or dilations are not positive"
 Pairs = tuple[tuple[int, int], tuple[int, int]]
 
 
@@ -233,3 +237,55 @@ def test_amounts_that_are_not_one_pair_for_each_dimension() -> None:
     padded = b.op("PAD", [x, b.constant(np.zeros((3, 2), np.int32))], x.shape, scale=x.scale, zero_point=3)
     assert refused(b, conv(b, padded, "CONV_2D"), rules=RULES) == [
         "the amounts of padding are not one pair for each dimension"]
+
+
+@pytest.mark.parametrize("changes,reason", [
+    ({"x": {"shape": (49, 1, 2)}}, NOT_IMAGES),
+    ({"padded": {"shape": (81, 1, 2)}}, NOT_IMAGES),
+    ({"padded": {"type": TensorType.INT16}}, OTHER_TYPES),
+    ({"x": {"type": TensorType.UINT8}, "padded": {"type": TensorType.UINT8}}, OTHER_TYPES),
+    ({"weights": {"shape": (2, 9, 2)}}, "the weights do not have four dimensions"),
+    ({"options": {"stride_h": 0}}, NO_STEP),
+    ({"options": {"stride_w": -1}}, NO_STEP),
+    ({"options": {"dilation_w_factor": 0}}, NO_STEP),
+])
+def test_what_no_kernel_takes(changes: dict[str, dict[str, Any]], reason: str) -> None:
+    b = Build()
+    x = input_of(b, (1, 7, 7, 2), PER_CHANNEL, 7)
+    padded = pad(b, x, (1, 1), (1, 1))
+    y = conv(b, padded, "CONV_2D")
+    convolution = b.operators[-1]
+    assert convolution.options is not None
+    convolution.options = convolution.options.with_(**changes.get("options", {}))
+    for name, tensor in (("x", x), ("padded", padded), ("weights", convolution.inputs[1])):
+        for attribute, value in changes.get(name, {}).items():
+            setattr(tensor, attribute, value)
+    assert refused(b, y, rules=RULES) == [reason]
+
+
+def test_weights_left_out() -> None:
+    b = Build()
+    y = conv(b, pad(b, b.input((1, 7, 7, 2)), (1, 1), (1, 1)), "CONV_2D")
+    b.operators[-1].inputs[1] = None
+    assert refused(b, y, rules=RULES) == ["the weights do not have four dimensions"]
+
+
+def test_weights_that_are_computed() -> None:
+    b = Build()
+    w = b.op("NEG", [b.input((2, 3, 3, 2))], (2, 3, 3, 2))
+    padded = pad(b, b.input((1, 7, 7, 2)), (1, 1), (1, 1))
+    model = exact(b, b.conv(padded, w, b.constant(np.ones(2, np.float32)), padding="VALID"), rules=RULES)
+    assert names(model) == ["NEG", "CONV_2D"]
+
+
+def test_tflm_pads_int16_with_the_integer_0_whatever_it_means() -> None:
+    b = Build()
+    padded = pad(b, b.input((1, 7, 7, 2), np.int16, 2 ** -13, 5), (1, 1), (1, 1))
+    assert refused(b, conv(b, padded, "CONV_2D"), rules=RULES) == [
+        "TFLM's PAD takes the integer 0 in int16, which is not zero here"]
+
+
+def test_an_input_without_rows_has_a_known_size() -> None:
+    b = Build()
+    y = conv(b, pad(b, b.input((1, 0, 7, 2)), (2, 2), (1, 1)), "CONV_2D")
+    assert refused(b, y, rules=RULES) == [NOT_SAME]

@@ -79,6 +79,14 @@ def test_nothing_is_baked_where_a_one_only_stands_for_an_unknown_size() -> None:
     assert len(plan(b.model(rows), [static_shapes]).steps) == 1
 
 
+@pytest.mark.parametrize("shape, reshaped", [((1, 0), (1, 4)), ((1, 4), (1, 0))])
+def test_nothing_is_baked_where_elements_come_from_nothing_or_go(shape: Any, reshaped: Any) -> None:
+    b = Build()
+    x, other = opened(b.input((1, 2)), -1, 2), b.input(shape)
+    y, z = b.op("NEG", [x], (1, 2)), b.op("SQUEEZE", [other], reshaped)
+    assert not plan(b.model(y, z), [static_shapes]).steps
+
+
 @pytest.mark.parametrize("shape, signature", [((0, 2), None), ((0, 2), (0, 2)), ((1, 0), (-1, 0))])
 def test_a_tensor_without_elements_is_as_static_as_others(shape: Any, signature: Any) -> None:
     b = Build()
