@@ -12,7 +12,8 @@ from tflfuse.folds.affine_after import affine_after
 from tflfuse.plan import rewrite
 
 from ..build import ACTIVATION, Build, names, random_int8
-from .affine import GAINS, OFFSETS, declined, f32, i32, nearly, operand, read, root, scales, small, small8, step
+from .affine import (GAINS, OFFSETS, declined, estimated_and_measured, f32, i32, nearly, operand, read, root, scales,
+                     small, small8, step)
 from .checks import folded, refused
 from .kinds import FLOAT, INT16, NUMBERS, PER_CHANNEL, PER_TENSOR, WEIGHTED, computed
 
@@ -359,6 +360,20 @@ def test_a_fully_connected_with_different_gains_gets_one_new_scale(gains: list[f
     y = step(b, "MUL", b.dense(x, b.constant(w, 0.002), scale=1 / 20, zero_point=2), gains, 1 / 20)
     model = checked(b, y, PER_TENSOR)
     assert len(scales(operand(model, 1))) == 1
+
+
+def test_the_estimated_errors_are_tflms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights of one scale are rounded anew: about as much of the error as the output's rounding; in channel 3, all."""
+    b, rng = Build(), np.random.default_rng(13)
+    integers = random_int8(rng, (4, 24))
+    integers[3] = [1] * 6 + [0] * 18
+    w, bias = b.constant(integers, 0.004), b.constant(i32([3000, -2000, 0, 0]), 0.02 * 0.004)
+    dense = b.dense(b.input((4000, 24), scale=0.02, zero_point=-60), w, bias, scale=0.12, zero_point=2)
+    y = step(b, "ADD", step(b, "MUL", dense, [1, -0.8, 0.9, 0.3], 0.1), [0.5, -0.5, 0.25, 0.012], 0.04)
+    weights, gain, offset = w.real(), read(b.operators[1], 1).real(), read(b.operators[2], 1).real()
+    estimated, measured = estimated_and_measured(
+        affine_after, b, y, lambda x: (x @ weights.T + bias.real()) * gain + offset, monkeypatch)
+    np.testing.assert_allclose(estimated, measured, rtol=0.1)
 
 
 @pytest.mark.parametrize("numbers", [PER_TENSOR, INT16])

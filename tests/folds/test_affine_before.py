@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tflfuse.folds.affine_before import affine_before
+from tflfuse.affine import Step
+from tflfuse.folds.affine_before import affine_before, inner_error
 from tflfuse.ir import Tensor
 from tflfuse.plan import rewrite
+from tflfuse.requantize import Kernel
 
 from ..build import ACTIVATION, PADDING, Build, names, random_int8
-from .affine import GAINS, OFFSETS, f32, i8, i32, nearly, operand, root, scales, step
+from .affine import GAINS, OFFSETS, estimated_and_measured, f32, i8, i32, nearly, operand, read, root, scales, step
 from .checks import folded, outputs, refused
 from .kinds import (FILTER, FLOAT, INPUT_SCALE, INPUT_SCALE_16, INT16, NUMBERS, PER_CHANNEL, PER_TENSOR, WEIGHTED,
                     input_of, weights_of)
@@ -158,6 +160,14 @@ def test_a_grouped_convolution() -> None:
     checked(b, b.conv(x, b.constant(w), padding="VALID"), FLOAT)
 
 
+def test_an_input_of_one_channel() -> None:
+    b = Build()
+    w = np.random.default_rng(9).normal(size=(2, 3, 3, 1)).astype(np.float32)
+    x = step(b, "ADD", step(b, "MUL", b.input((1, 6, 6, 1)), [1.5]), [0.5])
+    model = checked(b, b.conv(x, b.constant(w), padding="VALID"), FLOAT)
+    np.testing.assert_array_equal(operand(model, 1).array(), w * np.float32(1.5))
+
+
 def test_channels_before_a_fully_connected_that_takes_half_of_them_at_a_time() -> None:
     """No grouped convolution, though the weights' depth divides the channels: each half meets the same weights."""
     b = Build()
@@ -200,6 +210,13 @@ def test_an_open_size_may_pad() -> None:
     shifted.shape_signature = x.shape_signature
     y = b.conv(shifted, b.constant(np.ones((2, 2, 2, 3), np.float32)), stride=(2, 2))
     assert [r.reason for r in rewrite(b.model(y), RULES).refusals] == [BORDER]
+
+
+def test_an_input_without_rows_is_known_to_need_no_padding() -> None:
+    b = Build()
+    y = b.conv(step(b, "ADD", b.input((1, 0, 5, 3)), OFFSETS[:3]), b.constant(np.ones((2, 1, 1, 3), np.float32)))
+    model = b.model(y)
+    assert rewrite(model, RULES).steps and names(model) == ["CONV_2D"]
 
 
 def test_offsets_that_cancel_may_be_padded() -> None:
@@ -301,6 +318,46 @@ def test_a_constant_that_makes_the_tensor_larger() -> None:
     x = step(b, "MUL", b.input((1, 6, 6, 1)), np.ones(3) * 2, shape=(1, 6, 6, 3))
     y = b.conv(x, b.constant(np.ones((2, 1, 1, 3), np.float32)))
     assert refused(b, y, rules=RULES) == ["the constant makes the tensor larger"]
+
+
+def test_the_rounding_of_inner_tensors_over_every_integer() -> None:
+    """Against the definition: of the values that no inner tensor clips. Channel 2 keeps one of them, channel 3 none."""
+    b = Build()
+    x = b.input((1, 6, 6, 4), scale=0.02, zero_point=-100)
+    middle, inner = (b.tensor(x.shape, scale=s, zero_point=z) for s, z in ((0.013, 2), (0.021, -9)))
+    gains, offsets = np.array([1.5, -0.75, 200, 0]), np.array([0.25, -0.5, 0.3, 9])
+    for name, out in (("MUL", middle), ("ADD", inner)):
+        b.add(name, [x, b.constant(i8([1]), 1.0)], [out])
+    steps = [Step(b.operators[0], x, gains, np.zeros(4)), Step(b.operators[1], middle, np.ones(4), offsets)]
+    mean, variance = inner_error(x, steps, Kernel(-128, 127, 2.0 ** 31, False))
+    left = []
+    for channel, (gain, offset) in enumerate(zip(gains, offsets)):
+        errors = []
+        for real in ((q + 100) * x.scale for q in range(-128, 128)):
+            first = round(real * gain / middle.scale)
+            second = round((first * middle.scale + offset) / inner.scale)
+            if -128 <= first + 2 <= 127 and -128 <= second - 9 <= 127:
+                errors.append(second * inner.scale - (real * gain + offset))
+        left.append(len(errors))
+        np.testing.assert_allclose(mean[channel], np.mean(errors or [0]), rtol=1e-9, atol=1e-15)
+        np.testing.assert_allclose(variance[channel], np.var(errors or [0]), rtol=1e-9, atol=1e-15)
+    assert left[0] not in (0, 256) and left[2:] == [1, 0], left
+
+
+def test_the_estimated_errors_are_tflms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inner tensors whose rounding has a mean; a gain for each column rounds weights anew, in channel 3 to nothing."""
+    b, rng = Build(), np.random.default_rng(14)
+    x = b.input((4000, 24), scale=0.02, zero_point=-60)
+    inner = step(b, "ADD", step(b, "MUL", x, np.resize([1, 0.6, 1.4], 24), 0.06), np.full(24, 0.005), 0.06)
+    integers = random_int8(rng, (4, 24))
+    integers[3] = np.resize([0, 1, 0], 24)
+    w, bias = b.constant(integers, 0.004), b.constant(i32([0, 0, 0, 50]), 0.06 * 0.004)
+    y = b.dense(inner, w, bias, scale=0.05)
+    weights, gain, offset = w.real(), read(b.operators[0], 1).real(), read(b.operators[1], 1).real()
+    estimated, measured = estimated_and_measured(
+        affine_before, b, y, lambda x: (x * gain + offset) @ weights.T + bias.real(), monkeypatch)
+    np.testing.assert_allclose(estimated[0, :3], measured[0, :3], rtol=0.1)
+    np.testing.assert_allclose(estimated[1], measured[1], rtol=0.1)
 
 
 def test_weights_that_another_operator_reads_are_copied() -> None:
