@@ -59,11 +59,12 @@ def test_what_stays_inside_by_nature(kind: str, scale: float, zero_point: int) -
     assert names(model) == [kind, "ADD"]
 
 
-def test_probabilities_whose_range_holds_one() -> None:
+@pytest.mark.parametrize("kind,options", [("LOGISTIC", {}), ("SOFTMAX", {"beta": 1.0})])
+def test_probabilities_whose_range_holds_one(kind: str, options: dict[str, Any]) -> None:
     b = Build()
-    x = b.op("LOGISTIC", [b.input((1, 8))], (1, 8))
+    x = b.op(kind, [b.input((1, 8))], (1, 8), **options)
     _, _, model, _ = folded(b, doubled(b, rounded(b, x, 1 / 255, -128)), rules=RULES)
-    assert names(model) == ["LOGISTIC", "ADD"]
+    assert names(model) == [kind, "ADD"]
 
 
 @pytest.mark.parametrize("activation,scale,zero_point,clipped", [

@@ -241,12 +241,11 @@ def reasons(b: Build, *outputs: Tensor) -> set[str]:
 
 
 def test_a_result_that_makes_the_file_larger_is_refused() -> None:
-    """By more than 1,024 bytes: the operands have 12, a row has 4."""
-    for rows, refused in ((259, False), (260, True)):
+    """By more than 1,024 bytes: the operands have 5."""
+    for size, refused in ((1029, False), (1030, True)):
         b = Build()
-        x = b.input((rows, 1))
-        ones = b.op("FILL", [b.constant(i32(rows, 1)), b.constant(scalar(1.0, F32))], (rows, 1), F32)
-        y = b.op("ADD", [x, ones], (rows, 1))
+        ones = b.op("FILL", [b.constant(i32(size)), b.constant(scalar(1, np.int8))], (size,), np.int8)
+        y = b.op("ADD", [b.input((size,), np.int8), ones], (size,))
         assert reasons(b, y) == ({"the result would make the file larger"} if refused else set())
 
 

@@ -217,12 +217,13 @@ def test_every_small_geometry() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_window_as_large_as_what_is_padded_behind(kind: str) -> None:
-    """One window holds the whole input, the next would begin behind what PAD adds."""
+@pytest.mark.parametrize("size,padding", [(3, "VALID"), (2, "SAME")])
+def test_a_window_as_large_as_what_is_padded_behind(size: int, padding: str, kind: str) -> None:
+    """One window holds the whole input, the next would begin behind what PAD adds; without that none would fit."""
     b = Build()
-    y = conv(b, pad(b, input_of(b, (1, 3, 3, 4), PER_CHANNEL, 3), (0, 1), (0, 1)), kind, stride=(2, 2))
+    y = conv(b, pad(b, input_of(b, (1, size, size, 4), PER_CHANNEL, 3), (0, 1), (0, 1)), kind, stride=(2, 2))
     model = exact(b, y, rules=RULES)
-    assert y.shape[1:3] == (1, 1) and padding_of(model) == PADDING["VALID"]
+    assert y.shape[1:3] == (1, 1) and padding_of(model) == PADDING[padding]
 
 
 def test_a_negative_amount() -> None:

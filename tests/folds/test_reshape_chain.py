@@ -134,6 +134,16 @@ def test_an_open_batch_stays_open_in_the_constant() -> None:
         assert np.array_equal(out, np.arange(60).reshape(5, 12))
 
 
+def test_a_size_left_open_takes_what_a_known_input_has() -> None:
+    """The 1 of its shape stands for a size that is not known."""
+    b = Build()
+    y = b.op("RESHAPE", [b.input((2, 3)), b.input((2,), np.int32)], (1, 3))
+    y.shape_signature = (-1, 3)
+    model = b.model(y)
+    rewrite(model, [reshape_chain])
+    assert operand(model, 0) == [-1, 3]
+
+
 def reason(b: Build, y: Tensor) -> str:
     refusals = plan(b.model(y), [reshape_chain]).refusals
     assert len(refusals) == 1

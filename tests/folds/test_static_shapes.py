@@ -62,10 +62,11 @@ def test_inputs_of_every_subgraph_count() -> None:
     assert not plan(model, [static_shapes]).steps
 
 
-def test_a_tensor_whose_shape_itself_is_open_is_left() -> None:
+@pytest.mark.parametrize("kind", ["NEG", "SQUEEZE"])
+def test_a_tensor_whose_shape_itself_is_open_is_left(kind: str) -> None:
     b = Build()
     x = opened(b.input((1, 2)), -1, 2)
-    y = opened(b.op("NEG", [x], (-1, 2)), -1, 2)
+    y = opened(b.op(kind, [x], (-1, 2)), -1, 2)
     (step,) = plan(b.model(y), [static_shapes]).steps
     assert [e.tensor for e in step.edits if hasattr(e, "tensor")] == [x]
 
