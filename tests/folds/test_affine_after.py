@@ -351,15 +351,19 @@ def test_a_fully_connected_keeps_one_scale() -> None:
     assert len(scales(operand(model, 1))) == 1
 
 
-@pytest.mark.parametrize("gains", [[1.5, -0.75, 0.5, 1.25], [1, -1, 1, 0.8], [0.5, 0.5, 0.45, 0.25]])
-def test_a_fully_connected_with_different_gains_gets_one_new_scale(gains: list[float]) -> None:
+@pytest.mark.parametrize("gains, anew", [([1.5, -0.75, 0.5, 1.25], True), ([1, -1, 1, 0.8], False),
+                                         ([0.5, 0.5, 0.45, 0.25], False)])
+def test_a_fully_connected_with_different_gains_gets_one_new_scale(gains: list[float], anew: bool) -> None:
+    """By which the largest weight becomes 127, or at which the integers of most channels stay."""
     b = Build()
     w = random_int8(np.random.default_rng(11), (4, 32))
     w[0] = w[0] // 2
     x = b.input((8, 32), scale=0.02, zero_point=-7)
     y = step(b, "MUL", b.dense(x, b.constant(w, 0.002), scale=1 / 20, zero_point=2), gains, 1 / 20)
+    gain = read(b.operators[1], 1).real()
     model = checked(b, y, PER_TENSOR)
-    assert len(scales(operand(model, 1))) == 1
+    want = np.abs(w * 0.002 * gain[:, None]).max() / 127 if anew else 0.002 * gain.max()
+    np.testing.assert_allclose(scales(operand(model, 1)), [want], rtol=1e-6)
 
 
 def test_the_estimated_errors_are_tflms(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,6 +118,20 @@ def test_gains_that_whole_numbers_express_lose_nothing() -> None:
     assert operand(model, 1).array().tolist() == [[[[11, 40, -31]]], [[[-5, 120, 7]]]]
 
 
+@pytest.mark.parametrize("filters, gains, integers", [
+    ([[100, 40, -62], [8, 90, 4]], [1, 0.5, 1], [[100, 20, -62], [8, 45, 4]]),               # the old scales fit
+    ([[99, -57, 34, 10, 90, -80]], [0.89, 0.55, 0.34] * 2, [[127, -45, 17, 13, 71, -39]])])  # as fine as 127 steps are
+def test_the_scales_that_round_the_weights_least(filters: Any, gains: list[float], integers: Any) -> None:
+    b = Build()
+    w = b.constant(i8(filters)[:, None, None, :], [0.01, 0.02][:len(filters)])
+    x = step(b, "MUL", b.input((1, 16, 16, len(gains)), scale=0.02, zero_point=3), [1], 0.02)
+    b.operators[0].inputs[1] = b.constant(i8(np.round(np.multiply(gains, 100))), 0.01)
+    model = checked(b, b.conv(x, w, scale=0.02), PER_CHANNEL)
+    new = operand(model, 1)
+    np.testing.assert_array_equal(new.array()[:, 0, 0], integers)
+    np.testing.assert_allclose(new.real()[..., 0], w.real()[..., 0] * gains[0], rtol=1e-6)
+
+
 @pytest.mark.parametrize("steps", [
     [("ADD", OFFSETS[:3])], [("ADD", OFFSETS[:3]), ("MUL", GAINS[:3])], [("SUB", OFFSETS[:3]), ("DIV", GAINS[:3])],
     [("SUB", OFFSETS[:3]), ("DIV", GAINS[:3]), ("MUL", GAINS[1:4]), ("ADD", OFFSETS[1:4])]])
@@ -245,11 +259,12 @@ def test_a_range_that_ends_at_zero(zero: int) -> None:
     assert refused(b, y, rules=RULES) == ["the inner tensor's range ends at zero and clips like a RELU"]
 
 
-@pytest.mark.parametrize("gain, zero", [(1.5, -128), (-1.5, 127)])
-def test_a_range_that_ends_where_the_values_do(gain: float, zero: int) -> None:
+@pytest.mark.parametrize("name, value, first, zero", [
+    ("MUL", 1.5, -128, -128), ("MUL", -1.5, -128, 127), ("ADD", 0.5, -78, -128)])
+def test_a_range_that_ends_where_the_values_do(name: str, value: float, first: int, zero: int) -> None:
     """An image from 0 to 1, scaled, say: nothing is clipped at 0 because nothing lies beyond."""
     b = Build()
-    x = step(b, "MUL", b.input((1, 16, 16, 3), scale=0.01, zero_point=-128), [gain], 1 / 64, zero_point=zero)
+    x = step(b, name, b.input((1, 16, 16, 3), scale=0.01, zero_point=first), [value], 1 / 64, zero_point=zero)
     y = b.conv(x, b.constant(random_int8(np.random.default_rng(4), (2, 1, 1, 3)), 0.01), scale=0.06, zero_point=5)
     checked(b, y, PER_TENSOR)
 
