@@ -45,9 +45,10 @@ def overlapping(made: MemoryPlan) -> Iterator[tuple[Place, Place]]:
 
 def origin(tensor: Tensor, producers: dict[Tensor, Operator]) -> Tensor:
     """The tensor whose bytes this one holds."""
-    while tensor in producers and producers[tensor].name in SHARES_PLACE:
-        source = producers[tensor].inputs[0]
-        assert source is not None
+    while (producer := producers.get(tensor)) is not None and producer.name in SHARES_PLACE:
+        source = producer.input(0)
+        if source is None:
+            break
         tensor = source
     return tensor
 

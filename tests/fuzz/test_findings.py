@@ -377,3 +377,14 @@ def test_a_value_without_elements_that_is_read_before_it_is_computed(own: bool) 
     b.add("EXPAND_DIMS", [late if own else x, b.constant(numbers(0))], [late])
     y = b.op("RELU", [x], x.shape)
     assert attacked(b.bytes(late, y)) == (Reached.READ if own else Reached.FUSE)
+
+
+@pytest.mark.parametrize("operands", [[], [None]])
+def test_a_reshape_of_nothing_whose_result_lies_where_another_does(operands: list[None]) -> None:
+    b = Build()
+    y = b.tensor((1, 64), scale=1 / 256, zero_point=-128)
+    b.add("RESHAPE", operands, [y], new_shape=np.array([1, 64], np.int32))
+    flat = b.op("RESHAPE", [y], (64,), scale=1 / 256, zero_point=-128)
+    out = b.op("SOFTMAX", [flat], flat.shape, scale=1 / 256, zero_point=-128, beta=1.0)
+    memory = fuse(b.bytes(out, y)).report.memory
+    assert memory is not None and memory.written
