@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .errors import Refused
-from .ir import Array, Operator, Tensor
+from .ir import Array, Operator, Tensor, float64
 from .pattern import require
 from .reshapes import agrees
 from .sameness import same_meaning
@@ -214,7 +214,7 @@ def computed(function: Callable[..., Any], operator: Operator, arrays: Sequence[
 
 def floor_div(a: Array, b: Array) -> Any:
     """Floats are divided in float64, as the kernels do: 1 // 0.1 is 9, because the float32 0.1 is above a tenth."""
-    return np.floor(a.astype(np.float64) / b) if a.dtype == np.float32 else a // b
+    return np.floor(float64(a) / b) if a.dtype == np.float32 else a // b
 
 
 def floor_mod(a: Array, b: Array) -> Any:
@@ -273,7 +273,7 @@ def cast(operator: Operator, arrays: Sequence[Array]) -> Array:
     for dtype in (data.dtype, target):
         require(dtype.kind in "biu" or dtype == np.float32, f"CAST is not computed for {dtype}", at=operator)
     if data.dtype.kind == "f" and target.kind in "iu":
-        limits, whole = np.iinfo(target), np.trunc(data.astype(np.float64))
+        limits, whole = np.iinfo(target), np.trunc(float64(data))
         within = bool(((whole >= limits.min) & (whole < float(limits.max) + 1)).all())
         require(within, f"a value does not fit {target}", at=operator)
     return data.astype(target)

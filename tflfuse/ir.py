@@ -37,6 +37,12 @@ def shown(name: bytes | None) -> str:
     return text if len(text) <= LONGEST_LABEL else text[:LONGEST_LABEL] + "..."
 
 
+def float64(numbers: Array) -> Array:
+    """The same numbers in float64, without a warning of NaNs that signal."""
+    with np.errstate(invalid="ignore"):
+        return numbers.astype(np.float64)
+
+
 @dataclass(frozen=True)
 class Table:
     """A flatbuffer table that needs no objects of ours, an operator's options for example.
@@ -212,13 +218,13 @@ class Tensor:
 
     def real(self) -> Array:
         """The constant as float64 of its shape, dequantized where it is quantized."""
-        values = self.array().astype(np.float64)
+        values = float64(self.array())
         if self.dtype.kind == "f":
             return values
         q = self.quantization
         if not self.is_quantized or q is None or q.scale is None:
             raise Refused("an integer constant has no scale", at=self)
-        scale, zeros = q.scale.astype(np.float64), q.zeros
+        scale, zeros = float64(q.scale), q.zeros
         if not np.isfinite(scale).all():
             raise Refused("the scale is not a positive number", at=self)
         if len(scale) > 1:

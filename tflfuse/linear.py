@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from tflite import FullyConnectedOptionsWeightsFormat, TensorType
 
-from .ir import NAME_OF_TYPE, Array, Buffer, Operator, OperatorCode, Quantization, Table, Tensor
+from .ir import NAME_OF_TYPE, Array, Buffer, Operator, OperatorCode, Quantization, Table, Tensor, float64
 from .pattern import require
 
 
@@ -72,7 +72,7 @@ class Linear:
     def weight_scales(self) -> Array:
         """float64 [] or [channels]."""
         assert self.weights.quantization is not None and self.weights.quantization.scale is not None
-        scale = self.weights.quantization.scale.astype(np.float64)
+        scale = float64(self.weights.quantization.scale)
         return scale[0] if len(scale) == 1 else scale
 
     def scales(self) -> Array:
@@ -84,7 +84,7 @@ class Linear:
         return self.rows(self.weights.array())
 
     def rows(self, array: Array) -> Array:
-        return np.moveaxis(array, self.kind.axis, 0).reshape(self.channels, -1).astype(np.float64)
+        return float64(np.moveaxis(array, self.kind.axis, 0).reshape(self.channels, -1))
 
     def real_weights(self) -> Array:
         """float64 [channels, weights per channel]."""

@@ -8,7 +8,7 @@ from tflite import TensorType
 
 from .chain import Value
 from .errors import Refused
-from .ir import NAME_OF_TYPE, Array, Operator, Tensor
+from .ir import NAME_OF_TYPE, Array, Operator, Tensor, float64
 from .numerics import INT8_MAX, INT8_MIN
 from .pattern import require
 
@@ -91,7 +91,7 @@ def weights_of(operator: Operator, channels_axis: int) -> tuple[Array, Array]:
                 at=tensor)
     require(bool(np.all(np.isfinite(q.scale)) and np.all(q.scale >= 0)), "a scale of the weights is no positive number",
             at=tensor)
-    return array, q.scale.astype(np.float64)
+    return array, float64(q.scale)
 
 
 def bias_of(operator: Operator, channels: int) -> Array:

@@ -12,7 +12,7 @@ from . import flatbuffer
 from .chain_codec import OPERATOR
 from .errors import BadModel, Refused, TflfuseError
 from .inputs import tries
-from .ir import Array, Model, Subgraph, shown
+from .ir import Array, Model, Subgraph, float64, shown
 from .part import PartError, extract, part_error
 from .pipeline import lower
 from .runner import ENGINES, Outcome, Runner
@@ -210,7 +210,7 @@ def distance(old: Array, new: Array) -> Array:
     """float64, how far elements are apart that are not the same; infinite where they are no finite real numbers."""
     if old.dtype.kind not in "iufb":
         return np.full(old.shape, math.inf)
-    a, b = old.astype(np.float64), new.astype(np.float64)
+    a, b = float64(old), float64(new)
     with np.errstate(invalid="ignore"):
         return np.where(np.isfinite(a) & np.isfinite(b), np.abs(b - a), math.inf)
 

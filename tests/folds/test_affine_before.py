@@ -322,6 +322,15 @@ def test_constants_that_are_not_per_channel(shape: tuple[int, ...]) -> None:
     assert refused(b, y, rules=RULES) == ["the constant is not per input channel"]
 
 
+@pytest.mark.parametrize("channels", [9, 2 ** 31 - 1, -1])
+def test_more_channels_than_weights(channels: int) -> None:
+    """Whatever a file says takes no memory."""
+    b = Build()
+    x = step(b, "MUL", b.input((1, channels)), [2.0])
+    y = b.op("FULLY_CONNECTED", [x, b.constant(np.ones((2, 4), np.float32))], (1, 2))
+    assert refused(b, y, rules=RULES) == ["the constant's channels are not the weights' input channels"]
+
+
 def test_one_number_for_all_that_becomes_channels() -> None:
     b = Build()
     y = b.dense(step(b, "MUL", b.input(()), GAINS[:3], shape=(1, 3)), b.constant(np.ones((2, 3), np.float32)))

@@ -345,7 +345,11 @@ def test_scales_at_the_ends_of_float32_are_fused_and_lowered_or_refused(scale: f
     assert attacked(b.bytes(b.dense(flat, dense, scale=s["value"]))) >= Reached.FUSE
 
 
-@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan, 3.4e38])
+SIGNALING = np.uint32(0x7FA00000).view(np.float32)
+"""A NaN that numpy warns of when it is computed with."""
+
+
+@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan, SIGNALING, 3.4e38])
 @pytest.mark.parametrize("step", [1.5, None])
 def test_floats_that_are_no_numbers_are_not_folded(number: float, step: float | None) -> None:
     b = Build()

@@ -14,6 +14,8 @@ from ..pattern import Match, Replacement, chain, fold, op, replace_by, require, 
 from ..requantize import (Fitted, Inputs, Kernel, accumulators, fit, fits, mean_square, output_error,
                           require_no_further, rescaled)
 
+OTHER_CHANNELS = "the constant's channels are not the weights' input channels"
+
 w, b = var("w"), var("b", optional=True)
 inner = chain(var("x"), *STEPS, name="steps")
 direct = (op.CONV_2D | op.DEPTHWISE_CONV_2D | op.FULLY_CONNECTED)(inner, w, b, name="conv")
@@ -31,6 +33,7 @@ def affine_before(m: Match) -> Replacement:
     """
     conv, x = linear(m.conv), m.x
     require(bool(x.shape), "the constant is not per input channel", at=x)
+    require(0 <= x.shape[-1] <= conv.weights.size, OTHER_CHANNELS, at=m.conv)
     steps = read_steps(m.steps, x.shape[-1], "input")
     require_no_clamps(x, steps)
     gain, offset = composed(steps)
@@ -68,7 +71,7 @@ def over_weights(conv: Linear, values: Array) -> Array:
         fit = depth % taken == 0
     else:
         fit = taken == depth or conv.operator.name == "CONV_2D" and taken % depth == 0  # grouped
-    require(fit, "the constant's channels are not the weights' input channels", at=conv.operator)
+    require(fit, OTHER_CHANNELS, at=conv.operator)
     return conv.per_input(values)
 
 
