@@ -181,6 +181,9 @@ def linear(operator: Operator) -> Linear:
     require(bias is None or bias.is_constant, "the bias is not constant", at=bias)
     check_types(x, weights, out)
     require(len(weights.shape) == kind.rank, "the weights have an unusual number of dimensions", at=weights)
+    images = kind.rank == 2 or len(x.shape) == len(out.shape) == 4
+    require(images, "its input or output is not [batch, height, width, channels]", at=operator)
+    require(x.shape[-1:] > (0,), "its input has no known channels", at=x)
     fit = bool(out.shape) and out.shape[-1] == weights.shape[kind.axis]
     require(fit, "the weights do not fit the output", at=weights)
     require(weights.size > 0, "the weights are empty", at=weights)

@@ -181,6 +181,16 @@ def test_a_fully_connected_of_more_dimensions() -> None:
     assert root(model).option("keep_num_dims")
 
 
+@pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV"])
+@pytest.mark.parametrize("of_input", [True, False])
+def test_what_is_no_image(kind: str, of_input: bool) -> None:
+    b = Build()
+    y = computed(b, kind, FLOAT)
+    (b.inputs[0] if of_input else y).shape = () if of_input else y.shape[1:]
+    z = step(b, "MUL", y, [2.0])
+    assert refused(b, z, rules=RULES) == ["its input or output is not [batch, height, width, channels]"]
+
+
 def test_a_grouped_convolution() -> None:
     b = Build()
     w = b.constant(random_int8(np.random.default_rng(3), (4, 3, 3, 2)), [0.005, 0.006, 0.007, 0.008])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tflfuse.affine import Step
-from tflfuse.folds.affine_before import affine_before, inner_error
+from tflfuse.folds.affine_before import OTHER_CHANNELS, affine_before, inner_error
 from tflfuse.ir import Tensor
 from tflfuse.plan import rewrite
 from tflfuse.requantize import Kernel
@@ -322,13 +322,17 @@ def test_constants_that_are_not_per_channel(shape: tuple[int, ...]) -> None:
     assert refused(b, y, rules=RULES) == ["the constant is not per input channel"]
 
 
-@pytest.mark.parametrize("channels", [9, 2 ** 31 - 1, -1])
-def test_more_channels_than_weights(channels: int) -> None:
+UNKNOWN = "its input has no known channels"
+
+
+@pytest.mark.parametrize("channels,reason", [(9, OTHER_CHANNELS), (2 ** 31 - 1, OTHER_CHANNELS), (0, UNKNOWN),
+                                             (-1, UNKNOWN)])
+def test_more_channels_than_weights(channels: int, reason: str) -> None:
     """Whatever a file says takes no memory."""
     b = Build()
     x = step(b, "MUL", b.input((1, channels)), [2.0])
     y = b.op("FULLY_CONNECTED", [x, b.constant(np.ones((2, 4), np.float32))], (1, 2))
-    assert refused(b, y, rules=RULES) == ["the constant's channels are not the weights' input channels"]
+    assert refused(b, y, rules=RULES) == [reason]
 
 
 def test_one_number_for_all_that_becomes_channels() -> None:

@@ -243,6 +243,7 @@ def test_amounts_that_are_not_one_pair_for_each_dimension() -> None:
 @pytest.mark.parametrize("changes,reason", [
     ({"x": {"shape": (49, 1, 2)}}, NOT_IMAGES),
     ({"padded": {"shape": (81, 1, 2)}}, NOT_IMAGES),
+    ({"y": {"shape": (196,)}}, NOT_IMAGES),
     ({"padded": {"type": TensorType.INT16}}, OTHER_TYPES),
     ({"x": {"type": TensorType.UINT8}, "padded": {"type": TensorType.UINT8}}, OTHER_TYPES),
     ({"weights": {"shape": (2, 9, 2)}}, "the weights do not have four dimensions"),
@@ -258,7 +259,7 @@ def test_what_no_kernel_takes(changes: dict[str, dict[str, Any]], reason: str) -
     convolution = b.operators[-1]
     assert convolution.options is not None
     convolution.options = convolution.options.with_(**changes.get("options", {}))
-    for name, tensor in (("x", x), ("padded", padded), ("weights", convolution.inputs[1])):
+    for name, tensor in (("x", x), ("padded", padded), ("y", y), ("weights", convolution.inputs[1])):
         for attribute, value in changes.get(name, {}).items():
             setattr(tensor, attribute, value)
     assert refused(b, y, rules=RULES) == [reason]
