@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tests.random_cases import case_of
 from tflfuse.errors import TflfuseError
+from tflfuse.pipeline import fuse
 from tflfuse.schema_tables import Field
 
 from . import chains, graphs, tree, values
@@ -19,6 +21,8 @@ Change = Callable[[Random, Node], None]
 RAW = 0.12
 """Share of the inputs whose bytes are changed after writing: offsets, lengths, vtables."""
 ARCHIVE = 0.01
+FRESH = 0.1
+"""Share of the inputs that are not a change of another one but of a new random model, or of what it is fused to."""
 
 
 def change_any(rng: Random, root: Node) -> None:
@@ -69,12 +73,20 @@ def tables(rng: Random, out: list[Node], alike: list[Node], kind: str) -> list[N
 CHANGES: tuple[tuple[Change, int], ...] = (*graphs.CHANGES, *chains.CHANGES, (change_any, 8))
 
 
+def fresh(rng: Random) -> bytes:
+    with np.errstate(all="ignore"):
+        case = case_of(rng.randrange(1 << 31))
+    return fuse(case.data, **case.options).model if rng.random() < 0.3 else case.data
+
+
 def mutated(data: bytes, seed: int, largest: int, otherwise: Callable[[bytes], bytes]) -> bytes:
-    """The tree changed in one place or a few, and now and then the bytes besides.
+    """The tree changed in one place or a few, and now and then the bytes besides; or a new model instead.
 
     otherwise: for bytes that are no tree, and for a few that are. Equal arguments give equal bytes.
     """
     rng = Random(seed)
+    if rng.random() < FRESH:
+        data = fresh(rng)
     if rng.random() < 0.03:
         return otherwise(data)
     try:
