@@ -41,7 +41,6 @@ SENSIBLE = 2.0
 look at, can put all that the original computes beyond its output's range."""
 
 HARD = (1e30, -1e30, np.inf, -np.inf, np.nan, -0.0, 1e-40)
-
 RESHAPE_KEEPS = 48
 """Bytes that a RESHAPE's options take of the arena; a TRANSPOSE or EXPAND_DIMS that it stands for has none."""
 
@@ -185,8 +184,7 @@ class _Trial:
         if memory.plan.head != new.arena.head or memory.plan.head > memory.plan.greedy:
             raise Fails(f"memory: a head of {memory.plan.head} bytes was said, TFLM takes {new.arena.head}, and by its "
                         f"own plan {memory.plan.greedy}")
-        steps = result.report.plan.steps
-        most = max(old.arena.total + sum(map(may_add, steps)), self.case.options.get("arena", 0))
+        most = max(old.arena.total + sum(map(may_add, result.report.plan.steps)), self.case.options.get("arena", 0))
         if new.arena.total > most and most < ROOM:
             raise Fails(f"memory: the arena is {new.arena.total} bytes, was {old.arena.total}")
 

@@ -132,6 +132,6 @@ def results(model: Model) -> frozenset[Tensor]:
 def shared(model: Model) -> Iterator[tuple[Tensor, Tensor]]:
     """Input and output of operators that do nothing where the two lie at the same place."""
     for operator in model.subgraphs[0].operators:
-        source = operator.inputs[0] if operator.inputs else None
+        source = operator.input(0)
         if operator.name in SHARES_PLACE and source is not None and source.nbytes == operator.outputs[0].nbytes:
             yield source, operator.outputs[0]

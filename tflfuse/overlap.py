@@ -28,7 +28,7 @@ def distances_of(operator: Operator) -> dict[Tensor, int]:
 
     That is how far the output must begin below the input at least, a multiple of 16.
     """
-    source = operator.inputs[0] if operator.inputs else None
+    source = operator.input(0)
     if source is not None and is_narrowing(operator):
         return {source: 0}
     if operator.name != CUSTOM:
@@ -43,7 +43,7 @@ def distances_of(operator: Operator) -> dict[Tensor, int]:
 
 def is_narrowing(operator: Operator) -> bool:
     """It reads numbers one by one and writes each in fewer bytes: nothing is written before it was read."""
-    source = operator.inputs[0] if operator.inputs else None
+    source = operator.input(0)
     return (operator.name == "QUANTIZE" and source is not None
             and operator.outputs[0].type in NARROWER.get(source.type, ()))
 

@@ -13,13 +13,9 @@ from random import Random
 
 from .errors import Refused
 
-STEP = 16
-"""Offsets, sizes and distances are multiples of it."""
-
 TRIES, STARTS, MOST_STARTS = 2500, 4, 16
 """Orders tried from each start while the bound is not reached; how often the search starts anew, and how often while
 more than a hundredth is missing."""
-
 
 MOST_WORK = 20_000_000
 """Pairs of blocks looked at in one search: an order of n blocks takes up to n * n. Wide graphs get fewer tries."""
@@ -179,7 +175,10 @@ def highest(taken: list[tuple[int, int]], most: int) -> int:
 
 
 def place(problem: Problem, tries: int = TRIES, starts: int = STARTS, most: int = MOST_STARTS) -> list[int]:
-    """The best offsets found, a multiple of STEP for each block. most: starts if more than a hundredth is missing."""
+    """The best offsets found, a multiple of 16 for each block, as sizes and distances are.
+
+    most: starts if more than a hundredth is missing.
+    """
     bound = problem.bound()
     tries = min(tries, MOST_WORK // max(1, len(problem.blocks)) ** 2 + 1)
     found = [(problem.placed(order), order) for order in orders(problem)]

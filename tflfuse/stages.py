@@ -173,7 +173,7 @@ class _Build:
         name = operator.name
         require(name in KINDS, f"{name} is not computed by a chain")
         require(len(operator.outputs) == 1, "the operator has not one output")
-        first = operator.inputs[0] if operator.inputs else None
+        first = operator.input(0)
         if first is None:
             raise Refused("the operator has no input")
         if name in RENAMES:

@@ -33,7 +33,7 @@ def affine_before(m: Match) -> Replacement:
     """
     conv, x = linear(m.conv), m.x
     require(bool(x.shape), "the constant is not per input channel", at=x)
-    require(0 < x.shape[-1] <= conv.weights.size, OTHER_CHANNELS, at=m.conv)
+    require(x.shape[-1] <= conv.weights.size, OTHER_CHANNELS, at=m.conv)
     steps = read_steps(m.steps, x.shape[-1], "input")
     require_no_clamps(x, steps)
     gain, offset = composed(steps)
