@@ -17,8 +17,9 @@ TRIES, STARTS, MOST_STARTS = 2500, 4, 16
 """Orders tried from each start while the bound is not reached; how often the search starts anew, and how often while
 more than a hundredth is missing."""
 
-MOST_WORK = 20_000_000
-"""Pairs of blocks looked at in one search: an order of n blocks takes up to n * n. Wide graphs get fewer tries."""
+WORK_PER_BLOCK, MOST_WORK = 100_000, 20_000_000
+"""Pairs of blocks looked at in all that is searched, for each block and at most: an order of n blocks takes up to n * n
+and one more for each. Wide graphs get fewer tries."""
 
 MOST_MOMENTS = 1_000_000
 """Blocks times how long they are needed, all together: as many pairs of blocks would have to be kept apart."""
@@ -47,13 +48,16 @@ class Spot:
 @dataclass
 class Problem:
     """near: for an input and an output, by their numbers, the distance in bytes from the output's offset up to the
-    input's from which on they may overlap. tight: the times at which gaps below the top cost most."""
+    input's from which on they may overlap. tight: the times at which gaps below the top cost most. tried:
+    placements looked at. work: pairs of blocks looked at for them."""
 
     blocks: Sequence[Block]
     near: Mapping[tuple[int, int], int]
     tight: frozenset[int] = frozenset()
     tried: int = 0
+    work: int = 0
     spots: list[list[Spot]] = field(init=False)
+    beside: list[frozenset[int]] = field(init=False)
     alive: dict[int, list[int]] = field(init=False)
     sums: dict[int, int] = field(init=False)
 
@@ -65,6 +69,7 @@ class Problem:
             for time in range(block.first, block.last + 1):
                 self.alive.setdefault(time, []).append(number)
         self.spots = [self.around(number) for number in range(len(self.blocks))]
+        self.beside = [frozenset(spot.other for spot in spots) for spots in self.spots]
         under: dict[int, list[int]] = {}
         for source, output in self.near:
             under.setdefault(output, []).append(source)
@@ -87,6 +92,10 @@ class Problem:
         """No placement is smaller: the largest sum of what is needed at one time."""
         return max(self.sums.values(), default=0)
 
+    def most_work(self) -> int:
+        """Pairs of blocks that may be looked at."""
+        return min(WORK_PER_BLOCK * len(self.blocks), MOST_WORK)
+
     def needed(self, time: int) -> int:
         """The sum of the blocks of one time, with outputs as far over inputs as they may lie."""
         return self.sums[time]
@@ -104,13 +113,30 @@ class Problem:
     def placed(self, order: Sequence[int], high: Collection[int] = (), ceiling: int = 0) -> list[int]:
         """Each block in turn at the lowest offset that is left; those in high at the highest that ends at the ceiling,
         where there is room."""
+        return self.again([-1] * len(self.blocks), order, 0, high, ceiling)
+
+    def again(self, before: Sequence[int], order: Sequence[int], kept: int, high: Collection[int],
+              ceiling: int) -> list[int]:
+        """The same, knowing the offsets before the block order[kept] came there from a later turn, into `high` or out
+        of it. What lies beside none that moves stays where it was: of what has its turn after that block now, and did
+        not before, nothing lay where the block is if it stayed."""
         self.tried += 1
+        self.work += len(order)
         offsets = [-1] * len(self.blocks)
-        for number in order:
-            taken = [(offsets[s.other] + s.low, offsets[s.other] + s.high)
-                     for s in self.spots[number] if offsets[s.other] >= 0]
-            offset = highest(taken, ceiling - self.blocks[number].size) if number in high else -1
-            offsets[number] = offset if offset >= 0 else lowest(taken)
+        for number in order[:kept]:
+            offsets[number] = before[number]
+        touched = {*order[kept:kept + 1]}
+        for number in order[kept:]:
+            offset = before[number]
+            if number in touched or offset < 0:
+                self.work += len(self.spots[number])
+                taken = [(offsets[s.other] + s.low, offsets[s.other] + s.high)
+                         for s in self.spots[number] if offsets[s.other] >= 0]
+                offset = highest(taken, ceiling - self.blocks[number].size) if number in high else -1
+                offset = offset if offset >= 0 else lowest(taken)
+                if offset != before[number]:
+                    touched |= self.beside[number]
+            offsets[number] = offset
         return offsets
 
     def above(self, offsets: Sequence[int], ceiling: int) -> int:
@@ -180,13 +206,12 @@ def place(problem: Problem, tries: int = TRIES, starts: int = STARTS, most: int 
     most: starts if more than a hundredth is missing.
     """
     bound = problem.bound()
-    tries = min(tries, MOST_WORK // max(1, len(problem.blocks)) ** 2 + 1)
     found = [(problem.placed(order), order) for order in orders(problem)]
     offsets, order = min(found, key=lambda pair: problem.price(pair[0]))
     begin = [order, *outward(problem)]
     for start in range(most):
         missing = problem.price(offsets)[0] - bound
-        if missing <= (bound // 100 if start >= starts else 0):
+        if missing <= (bound // 100 if start >= starts else 0) or problem.work >= problem.most_work():
             break
         other = searched(problem, begin[start % len(begin)], tries, Random(start))
         offsets = min(offsets, other, key=problem.price)
@@ -195,24 +220,25 @@ def place(problem: Problem, tries: int = TRIES, starts: int = STARTS, most: int 
 
 def searched(problem: Problem, order: list[int], tries: int, random: Random) -> list[int]:
     """The best placement met while blocks change places: those that reach above the bound most often."""
-    ceiling = problem.bound()
+    ceiling, most_work = problem.bound(), problem.most_work()
     high: frozenset[int] = frozenset()
     offsets = best = problem.placed(order, high, ceiling)
     cost = least = problem.above(offsets, ceiling)
     for _ in range(tries):
-        if least == 0:
+        if least == 0 or problem.work >= most_work:
             break
         wrong = [n for n in order if offsets[n] + problem.blocks[n].size > ceiling]
         number = random.choice(wrong if random.random() < 0.7 else order)
+        at = order.index(number)
         new_order, new_high = order, high
         kind = random.random()
         if kind < 0.65:
-            at = order.index(number)
             new_order = order[:at] + order[at + 1:]
-            new_order.insert(random.randint(0, at), number)
+            at = random.randint(0, at)
+            new_order.insert(at, number)
         if kind > 0.45:
             new_high = high ^ {number}
-        new = problem.placed(new_order, new_high, ceiling)
+        new = problem.again(offsets, new_order, at, new_high, ceiling)
         new_cost = problem.above(new, ceiling)
         if new_cost <= cost or random.random() < 0.01:
             order, high, offsets, cost = new_order, new_high, new, new_cost

@@ -1,6 +1,7 @@
 """Memory plans: how they are searched for, and in files written, kept, dropped, left out."""
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 
 import numpy as np
@@ -302,8 +303,42 @@ def test_the_search_starts_anew_while_more_than_a_hundredth_is_missing(
 
     first = len(list(orders(Problem([Block(16, 0, 0)], {}))))
     assert tried(10) == first + starts * (1 + 10) and tried(10, most=0) == first
-    monkeypatch.setattr(placement, "MOST_WORK", 5 * 4 * 4)
-    assert tried(10) == first + starts * (1 + 6), "an order of four blocks costs four times four"
+
+
+@pytest.mark.parametrize("name, pairs", [("MOST_WORK", 600), ("WORK_PER_BLOCK", 150)])
+def test_the_search_ends_when_its_work_is_done(name: str, pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it costs depends on the number of blocks, not on whether the bound can be reached: of the four blocks here
+    three never fit below it. An order of them takes at most four times four pairs."""
+    monkeypatch.setattr(placement, name, pairs)
+    problem = Problem([Block(64, 0, 1), Block(64, 1, 2), Block(64, 2, 3), Block(16, 0, 3)], {(0, 1): 16, (1, 2): 16})
+    assert problem.most_work() == 600 and problem.price(place(problem))[0] == problem.bound() + 16
+    assert 600 <= problem.work <= 600 + 2 * 4 * 4
+    once = Problem(problem.blocks, problem.near)
+    assert once.placed([0, 1, 2, 3]) and once.work == 4 + 2 + 3 + 2 + 3, "each block, and those beside it"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_placed_again_lies_where_it_would_from_the_start(seed: int) -> None:
+    """However often blocks come to an earlier turn, or go to the ceiling and back."""
+    rng = random.Random(seed)
+    first = [rng.randrange(12) for _ in range(16)]
+    blocks = [Block(16 * rng.randint(1, 12), t, t + rng.choice((0, 1, 1, 3, 6))) for t in first]
+    near = {(a, b): 16 * rng.randint(0, 12) for a in range(16) for b in range(16)
+            if blocks[a].last == blocks[b].first > blocks[a].first and rng.random() < 0.3}
+    problem = Problem(blocks, near)
+    order, high, seen = list(range(16)), frozenset[int](), set()
+    ceiling = problem.bound()
+    offsets = problem.placed(order, high, ceiling)
+    for _ in range(200):
+        at = rng.randrange(16)
+        number, to = order[at], rng.randint(0, at)
+        order = order[:at] + order[at + 1:]
+        order.insert(to, number)
+        high = high ^ ({number} if rng.random() < 0.5 else set())
+        offsets = problem.again(offsets, order, to, high, ceiling)
+        assert offsets == problem.placed(order, high, ceiling)
+        seen.add(tuple(offsets))
+    assert len(seen) > 20
 
 
 def test_what_an_order_has_reached_is_not_searched_for() -> None:
