@@ -118,14 +118,19 @@ def test_a_slice_whose_operands_differ_in_length_is_left_alone(lengths: tuple[in
     assert attacked(b.bytes(z)) >= Reached.FUSE
 
 
-@pytest.mark.parametrize("number", [0.0, np.nan, np.inf])
-@pytest.mark.parametrize("name", ["SLICE", "STRIDED_SLICE", "PAD", "TRANSPOSE", "RESHAPE", "MEAN", "SUM", "TILE",
-                                  "FILL", "BROADCAST_TO", "GATHER", "EXPAND_DIMS", "RANGE", "SPLIT", "CONCATENATION"])
+SIGNALING = np.uint32(0x7FA00000).view(np.float32)
+"""A NaN that numpy warns of when it is computed with."""
+
+
+@pytest.mark.parametrize("number", [0.0, np.nan, np.inf, SIGNALING])
+@pytest.mark.parametrize("name", ["SLICE", "STRIDED_SLICE", "PAD", "PADV2", "MIRROR_PAD", "TRANSPOSE", "RESHAPE",
+                                  "MEAN", "SUM", "TILE", "FILL", "BROADCAST_TO", "GATHER", "EXPAND_DIMS", "RANGE",
+                                  "SPLIT", "CONCATENATION"])
 def test_positions_that_are_no_integers_are_left_alone(name: str, number: float) -> None:
     b = Build()
     for dtype in (np.float32, np.int8):
         operands = [b.constant(np.full(2, number, np.float32)) for _ in range(3)]
-        operands[1] = b.constant(np.full(2, number, np.complex64))
+        operands[1] = b.constant(np.full(4, number, np.float32).view(np.complex64))
         for x in (b.input((2, 2), dtype), b.constant(np.ones((2, 2), dtype))):
             b.op(name, [x, *operands], x.shape, dtype)
             for operand in operands[:2]:
@@ -343,10 +348,6 @@ def test_scales_at_the_ends_of_float32_are_fused_and_lowered_or_refused(scale: f
     dense = b.constant(np.ones((2, 8), np.int8), scale=s["weights"])
     flat = b.op("RESHAPE", [z, b.constant(numbers(1, 8))], (1, 8), scale=s["output"])
     assert attacked(b.bytes(b.dense(flat, dense, scale=s["value"]))) >= Reached.FUSE
-
-
-SIGNALING = np.uint32(0x7FA00000).view(np.float32)
-"""A NaN that numpy warns of when it is computed with."""
 
 
 @pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan, SIGNALING, 3.4e38])

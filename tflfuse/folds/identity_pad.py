@@ -5,7 +5,7 @@ from ..pattern import Match, Replacement, alias, const, fold, op, require, var, 
 from ..sameness import require_same_meaning
 
 pads = (op.PAD | op.PADV2 | op.MIRROR_PAD)(var("x"), const("paddings"), ..., name="root")
-nothing = where(pads, lambda m: not m.paddings.array().any())
+nothing = where(pads, lambda m: not any(m.paddings.integers()))
 
 
 @fold(nothing)
