@@ -1,15 +1,13 @@
 """Channels that were trained to nothing are written so that kernels can round them the short way."""
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from tflfuse.chain import Convolution, Value, Window
 from tflfuse.ir import Array
 from tflfuse.numerics import requantized
-from tflfuse.plain import as_quantized, is_plain, made_plain, with_one_shift
+from tflfuse.plain import as_quantized, is_plain, made_plain
 
 
 def one_by_one(bias: int, multiplier: int, shift: int, zero_point: int = -128, weight: int = 3) -> Convolution:
@@ -54,38 +52,3 @@ def test_an_ordinary_channel_is_plain_and_stays_as_it_is() -> None:
 
 def test_shifts_beside_multipliers_of_zero_come_back() -> None:
     assert as_quantized(np.array([0, 1 << 30], "<i4"), np.array([-1, -3], np.int8)).tolist() == [0, -3]
-
-
-def channels(bias: list[int], multiplier: int, shifts: list[int]) -> Convolution:
-    one = one_by_one(0, multiplier, -1, weight=1)
-    count = len(bias)
-    return replace(one, out=Value(1, 1, count, 0.1, -128), weights=np.repeat(one.weights, count, axis=0),
-                   bias=np.array(bias, "<i4"), multipliers=np.full(count, multiplier, "<i4"),
-                   shifts=np.array(shifts, np.int8))
-
-
-def of_channel(stage: Convolution, channel: int) -> Convolution:
-    at = slice(channel, channel + 1)
-    return replace(stage, out=Value(1, 1, 1, 0.1, -128), weights=stage.weights[at], bias=stage.bias[at],
-                   multipliers=stage.multipliers[at], shifts=stage.shifts[at])
-
-
-@pytest.mark.parametrize("shift", [-7, -21, -23, -24, -25, -26, -31])
-def test_one_shift_for_all_channels_comes_back(shift: int) -> None:
-    """The biases' last bits are lost; others are found that make the same outputs of every sum."""
-    unit = 1 << min(-shift, 30)
-    biases = [1234567 % unit, (1 << 30) + 4321, -(1 << 30) - 77, (1 << 31) - 4097, 3 * unit // 4 % (1 << 29), 700]
-    stage = channels(biases, 1877219740, [shift] * len(biases))
-    plain = made_plain(stage)
-    assert (len(set(plain.shifts)) > 1) == (shift in (-21, -23, -24)), "the first clips, the last shift all alike"
-    back = with_one_shift(plain)
-    assert back is not None and len(set(back.shifts)) == 1
-    for n in range(len(biases)):
-        assert np.array_equal(outputs(of_channel(back, n)), outputs(of_channel(stage, n)))
-    again = made_plain(back)
-    assert np.array_equal(again.bias, plain.bias) and np.array_equal(again.shifts, plain.shifts)
-
-
-def test_shifts_that_never_were_one_stay() -> None:
-    assert with_one_shift(channels([5000, 5000], 1 << 30, [-9, -7])) is None, "it makes a difference"
-    assert with_one_shift(channels([5, 5], 1 << 30, [-31, -1])) is None, "so far none was shifted"

@@ -19,7 +19,6 @@ from .ir import Table as Options
 from .numerics import INT32_MAX, INT32_MIN, add_parameters, mean_multiplier
 from .packing import CUSTOM, chain_of
 from .pattern import Match, Node, Replacement, fold, replace_by, require
-from .plain import with_one_shift
 from .plan import rewrite
 from .recover import activation_for, addend, dense_scale, factor, weight_scales
 from .stages_plane import NCHW_TO_NHWC
@@ -71,9 +70,8 @@ class _Lowering:
             self.add(link, link is chain.links[-1])
 
     def add(self, link: Link, last: bool) -> None:
-        read = link.reads
+        stage, read = link.stage, link.reads
         source = self.chain.values[read[0]]
-        stage = as_scaled(link.stage, source)
         scale = self.dense_scale(stage, source)
         if scale is not None and isinstance(stage, Convolution) and is_dense(stage, source):
             out = self.out(stage.out, last, (1, stage.out.channels))
@@ -259,15 +257,6 @@ def is_dense(stage: Convolution, source: Value) -> bool:
 def is_rows(stage: Convolution, source: Value) -> bool:
     """A product with every pixel, one multiplier: a FULLY_CONNECTED over the last dimension."""
     return stage.window == Window() and stage.out.plane[:2] == source.plane[:2] and one_multiplier(stage)
-
-
-def as_scaled(stage: Any, source: Value) -> Any:
-    """The stage; with one shift again where FULLY_CONNECTED's one scale was behind it and no scales for each channel
-    give its multipliers."""
-    alike = isinstance(stage, Convolution) and len(set(stage.multipliers.tolist())) == 1 and not one_multiplier(stage)
-    if alike and weight_scales(source.scale, stage.out.scale, stage.multipliers, stage.shifts) is None:
-        return with_one_shift(stage) or stage
-    return stage
 
 
 def one_multiplier(stage: Convolution) -> bool:

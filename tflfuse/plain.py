@@ -14,12 +14,11 @@ import numpy as np
 from .chain import Convolution, Depthwise
 from .chain_codec import PLAIN_SUM
 from .ir import Array
-from .numerics import INT32_MAX, INT32_MIN, multiply_by_quantized_multiplier
+from .numerics import multiply_by_quantized_multiplier
 
-MOST_RIGHT, MOST_SHIFTED = -23, -31
-"""Where the shifts that are plain end, and those that both of TFLM's ways of rounding know."""
-HALVINGS, MOST_HALVINGS = 2, MOST_RIGHT - MOST_SHIFTED
-"""Of the bias of such a channel: from anything below 2^31 to below PLAIN_SUM; to make the farthest shift plain."""
+MOST_RIGHT = -23
+HALVINGS = 2
+"""Of the bias of such a channel: from anything below 2^31 to below PLAIN_SUM."""
 
 
 def made_plain(stage: Convolution) -> Convolution:
@@ -34,22 +33,6 @@ def made_plain(stage: Convolution) -> Convolution:
         stage = replace(stage, bias=np.where(taken, bias, stage.bias).astype("<i4"),
                         shifts=np.where(taken, shifts, stage.shifts).astype(np.int8))
     return stage
-
-
-def with_one_shift(stage: Convolution) -> Convolution | None:
-    """A stage with one shift for all channels that made_plain makes this one of; None where there is none."""
-    biases, found_at = stage.bias.astype(np.int64), int(stage.shifts.min())
-    for shift in range(found_at, max(found_at - MOST_HALVINGS, MOST_SHIFTED) - 1, -1):
-        halvings = np.minimum(stage.shifts.astype(np.int64) - shift, MOST_HALVINGS)
-        found, result = np.zeros(len(biases), bool), biases
-        for rest in range(1 << halvings.max()):
-            bias = np.clip((biases << halvings) + rest, INT32_MIN, INT32_MAX).astype("<i4")
-            plain = made_plain(replace(stage, bias=bias, shifts=np.full_like(stage.shifts, shift)))
-            fits = (plain.bias == biases) & (plain.shifts == stage.shifts)
-            found, result = found | fits, np.where(fits, bias, result)
-        if found.all():
-            return replace(stage, bias=result.astype("<i4"), shifts=np.full_like(stage.shifts, shift))
-    return None
 
 
 def as_quantized(multipliers: Array, shifts: Array) -> Array:
@@ -82,7 +65,7 @@ def _same_constants(stage: Convolution, bias: Array, shifts: Array) -> Array:
     """
     ends = [b.astype(np.int64) + side for b in (stage.bias, bias) for side in (-_reach(stage), _reach(stage))]
     inside = np.all([(e >= -(1 << 31)) & (e < 1 << 31) for e in ends], axis=0)
-    inside &= (stage.shifts >= MOST_SHIFTED) & (stage.shifts < 0) & (shifts < 0)
+    inside &= (stage.shifts >= -31) & (stage.shifts < 0) & (shifts < 0)
     same = inside
     for rounded in (_double, _single):
         outputs = [_clamped(stage, rounded(e, stage.multipliers, s))
