@@ -131,6 +131,23 @@ def test_dense_layers_come_back_as_dense_layers() -> None:
 
 
 @pytest.mark.usefixtures("library")
+def test_a_dense_layer_comes_back_some_of_whose_channels_say_the_same_to_everything() -> None:
+    """Their biases are too large to be rounded the short way; in a layer of one scale they stay."""
+    rng = np.random.default_rng(2)
+    for _ in range(10):
+        b = Build()
+        source = float(np.float32(rng.uniform(0.01, 0.1)))
+        scale = float(np.float32(rng.uniform(6.5e-8, 1.1e-7) * 0.02 / source))
+        x = b.input((1, 30), scale=source, zero_point=4)
+        bias = np.array([-(1 << 30) - 77, 5, (1 << 30) + 4321, -30000], np.int32)
+        y = b.dense(x, b.constant(random_int8(rng, (4, 30)), scale=scale), b.constant(bias, scale=source * scale),
+                    scale=0.02, activation="RELU")
+        model = fused_model(check(b, y, rng), b.inputs)
+        lower(model)
+        assert names(model) == ["FULLY_CONNECTED"]
+
+
+@pytest.mark.usefixtures("library")
 def test_a_sequence_that_is_flattened_stays_flat() -> None:
     rng = np.random.default_rng(3)
     b = Build()

@@ -1,6 +1,8 @@
 """Channels that were trained to nothing are written so that kernels can round them the short way."""
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -52,3 +54,20 @@ def test_an_ordinary_channel_is_plain_and_stays_as_it_is() -> None:
 
 def test_shifts_beside_multipliers_of_zero_come_back() -> None:
     assert as_quantized(np.array([0, 1 << 30], "<i4"), np.array([-1, -3], np.int8)).tolist() == [0, -3]
+
+
+@pytest.mark.parametrize("shift", range(-31, -19))
+def test_channels_of_one_scale_keep_one(shift: int) -> None:
+    """FULLY_CONNECTED's one product could not be told from several shifts."""
+    biases = np.array([5, (1 << 30) + 4321, -(1 << 30) - 77, 700], "<i4")
+    one = one_by_one(0, 1877219740, shift, weight=1)
+    stage = replace(one, out=Value(1, 1, 4, 0.1, -128), weights=np.repeat(one.weights, 4, axis=0), bias=biases,
+                    multipliers=np.repeat(one.multipliers, 4), shifts=np.repeat(one.shifts, 4))
+    plain = made_plain(stage)
+    assert len(set(plain.shifts.tolist())) == 1 and is_plain(plain) == (shift not in (-24, -23, -22, -21))
+    for n in range(4):
+        before, after = (replace(s, bias=s.bias[n:n + 1], multipliers=s.multipliers[n:n + 1],
+                                 shifts=s.shifts[n:n + 1], weights=s.weights[n:n + 1]) for s in (stage, plain))
+        assert np.array_equal(outputs(before), outputs(after))
+    other = replace(stage, multipliers=stage.multipliers + np.arange(4, dtype="<i4"))
+    assert is_plain(made_plain(other)), "channels with scales of their own need not"

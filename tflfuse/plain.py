@@ -3,7 +3,8 @@ shifted to the right, but not so far that the zero point, shifted to the left, w
 
 Almost every convolution is like that but for channels that were trained to nothing. Their multipliers are 0, which no
 shift changes, or their biases are so large beside the products that they give one output whatever they read; a smaller
-bias with a larger scale, or one that still lies beyond the clamp, gives the same.
+bias with a larger scale, or one that still lies beyond the clamp, gives the same. Where all channels have one scale
+they keep one: FULLY_CONNECTED rounds its product otherwise than the products of the channels' own scales.
 """
 from __future__ import annotations
 
@@ -30,8 +31,9 @@ def made_plain(stage: Convolution) -> Convolution:
     for bias, shifts in ((np.clip(stage.bias, -limit, limit), stage.shifts),
                          (stage.bias >> halvings, stage.shifts + halvings)):
         taken = (_is_large(stage) | (stage.shifts < MOST_RIGHT)) & _same_constants(stage, bias, shifts)
-        stage = replace(stage, bias=np.where(taken, bias, stage.bias).astype("<i4"),
+        other = replace(stage, bias=np.where(taken, bias, stage.bias).astype("<i4"),
                         shifts=np.where(taken, shifts, stage.shifts).astype(np.int8))
+        stage = stage if _has_one_scale(stage) and not _has_one_scale(other) else other
     return stage
 
 
@@ -45,6 +47,10 @@ def is_plain(stage: Convolution) -> bool:
     return bool(window << 14 <= PLAIN_SUM and not np.any(_is_large(stage))
                 and np.all((stage.shifts >= MOST_RIGHT) & (stage.shifts < 0))
                 and np.all((stage.multipliers == 0) | (stage.multipliers >= 1 << 30)))
+
+
+def _has_one_scale(stage: Convolution) -> bool:
+    return len(set(zip(stage.multipliers.tolist(), stage.shifts.tolist(), strict=True))) == 1
 
 
 def _is_large(stage: Convolution) -> Array:
