@@ -43,7 +43,7 @@ def evaluate(operator: Operator) -> Array:
     try:
         with np.errstate(all="ignore"):
             result = np.array(EVALUATORS[name](operator, [t.array() for t in operands]))
-    except (IndexError, ValueError, TypeError, ZeroDivisionError) as error:
+    except (IndexError, ValueError, TypeError, ArithmeticError) as error:
         raise Refused(f"its operands do not fit together ({error})", at=operator) from error
     require(result.shape == out.shape and result.dtype == out.dtype, "the result does not fit the output", at=out)
     return result

@@ -4,6 +4,7 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Callable
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -122,10 +123,12 @@ SIGNALING = np.uint32(0x7FA00000).view(np.float32)
 """A NaN that numpy warns of when it is computed with."""
 
 
+WITH_POSITIONS = ["SLICE", "STRIDED_SLICE", "PAD", "PADV2", "MIRROR_PAD", "TRANSPOSE", "RESHAPE", "MEAN", "SUM", "TILE",
+                  "FILL", "BROADCAST_TO", "GATHER", "EXPAND_DIMS", "RANGE", "SPLIT", "CONCATENATION"]
+
+
 @pytest.mark.parametrize("number", [0.0, np.nan, np.inf, SIGNALING])
-@pytest.mark.parametrize("name", ["SLICE", "STRIDED_SLICE", "PAD", "PADV2", "MIRROR_PAD", "TRANSPOSE", "RESHAPE",
-                                  "MEAN", "SUM", "TILE", "FILL", "BROADCAST_TO", "GATHER", "EXPAND_DIMS", "RANGE",
-                                  "SPLIT", "CONCATENATION"])
+@pytest.mark.parametrize("name", WITH_POSITIONS)
 def test_positions_that_are_no_integers_are_left_alone(name: str, number: float) -> None:
     b = Build()
     for dtype in (np.float32, np.int8):
@@ -136,6 +139,21 @@ def test_positions_that_are_no_integers_are_left_alone(name: str, number: float)
             for operand in operands[:2]:
                 b.op(name, [x, operand], x.shape, dtype)
             b.op(name, operands, x.shape, np.float32)
+    outs = [t for o in b.operators for t in o.outputs]
+    assert attacked(b.bytes(*outs)) >= Reached.FUSE
+
+
+@pytest.mark.parametrize("number", [np.uint64(1 << 63), np.uint64((1 << 64) - 1), np.int64(-1 << 63),
+                                    np.int32(-1 << 31)])
+@pytest.mark.parametrize("name", [*WITH_POSITIONS, "REDUCE_MAX", "REDUCE_PROD", "SQUEEZE"])
+def test_positions_that_nothing_is_long_enough_for_are_left_alone(name: str, number: np.integer[Any]) -> None:
+    """Of values and of constants, which are computed when the file is written."""
+    b = Build()
+    for x in (b.input((2, 2)), b.constant(np.ones((2, 2), np.int32))):
+        for count in (1, 4):
+            positions = [b.constant(np.full(count, number)) for _ in range(3)]
+            for operands in (positions, positions[:1]):
+                b.op(name, [x, *operands], x.shape, x.dtype)
     outs = [t for o in b.operators for t in o.outputs]
     assert attacked(b.bytes(*outs)) >= Reached.FUSE
 
